@@ -1,0 +1,35 @@
+#ifndef ERRAND_LOG_H
+#define ERRAND_LOG_H
+
+#include <stdarg.h>
+
+/*
+ * One line per message on stderr: "role: text".  When stderr is the journal,
+ * the level goes before it in angle brackets.  Control bytes in the text are
+ * escaped.  log_warn and fatal append strerror(errno).
+ */
+enum log_level {
+	LOG_LEVEL_ERROR = 0,
+	LOG_LEVEL_WARN = 1,
+	LOG_LEVEL_INFO = 2,
+	LOG_LEVEL_DEBUG = 3
+};
+
+void log_init(const char *role, enum log_level);
+void log_level_set(enum log_level);
+
+void log_warn(const char *, ...) __attribute__((format(printf, 1, 2)));
+void log_warnx(const char *, ...) __attribute__((format(printf, 1, 2)));
+void log_info(const char *, ...) __attribute__((format(printf, 1, 2)));
+void log_debug(const char *, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * End the process with status 111.  Only main.c, sandbox.c and pre-exec code
+ * may call these (make lint checks).
+ */
+void fatal(const char *, ...)
+    __attribute__((format(printf, 1, 2), noreturn));
+void fatalx(const char *, ...)
+    __attribute__((format(printf, 1, 2), noreturn));
+
+#endif /* !ERRAND_LOG_H */

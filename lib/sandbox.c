@@ -1,0 +1,310 @@
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <seccomp.h>
+
+#include "sandbox.h"
+
+/*
+ * The filter is made here and not by libseccomp's rule engine: there, a rule
+ * without an argument test silently discards those with one for the same
+ * call, so that "ioctl, but not TIOCSTI" would allow TIOCSTI (seen with
+ * 2.5.4).  Here, for each call: the first masked rule that matches decides,
+ * then the plain rule, then the default.
+ *
+ * Layout of the program:
+ *	foreign architecture: kill
+ *	for each call named:
+ *		not this call: skip the block
+ *		for each masked rule: test the words of the argument, return
+ *		return the plain rule's action or the default's
+ *	return the default's action
+ *
+ * A call that is allowed whatever its arguments costs nothing at run time:
+ * the kernel finds that out when the filter is installed (5.11).
+ */
+#if defined(__x86_64__)
+#define ARCH_NATIVE     AUDIT_ARCH_X86_64
+#define X32_BIT         0x40000000U
+#elif defined(__aarch64__)
+#define ARCH_NATIVE     AUDIT_ARCH_AARCH64
+#elif defined(__riscv) && __riscv_xlen == 64
+#define ARCH_NATIVE     AUDIT_ARCH_RISCV64
+#else
+#error "no seccomp architecture known for this machine"
+#endif
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "the low word of an argument is expected first"
+#endif
+
+#define ARG_LO(n)       (offsetof(struct seccomp_data, args) + 8 * (n))
+#define ARG_HI(n)       (ARG_LO(n) + 4)
+
+#define LOAD(off)       (BPF_LD | BPF_W | BPF_ABS), 0, 0, (uint32_t)(off)
+#define AND(k)          (BPF_ALU | BPF_AND | BPF_K), 0, 0, (k)
+#define JEQ(k, jt, jf)  (BPF_JMP | BPF_JEQ | BPF_K), (jt), (jf), (k)
+#define JGE(k, jt, jf)  (BPF_JMP | BPF_JGE | BPF_K), (jt), (jf), (k)
+#define SKIP(n)         (BPF_JMP | BPF_JA), 0, 0, (n)
+#define RET(k)          (BPF_RET | BPF_K), 0, 0, (k)
+
+/*
+ * What any C library does for its own needs, with any allocator: memory that
+ * is not executable, locks, clocks where the vdso has none, the way back from
+ * a signal, and the end.  Allowed under SANDBOX_KILL, unless the table has a
+ * word on the call itself.  None of these reaches beyond the process.
+ */
+#define PLAIN(name)     { .nr = SCMP_SYS(name), .act = SANDBOX_ALLOW }
+#define NO_EXEC(name)   { .nr = SCMP_SYS(name), .act = SANDBOX_ALLOW, \
+	.masked = 1, .arg = 2, .mask = 4 /* PROT_EXEC */, .value = 0 }
+
+static const struct sandbox_rule base_rules[] = {
+	PLAIN(brk),
+	NO_EXEC(mmap),
+	NO_EXEC(mprotect),
+	PLAIN(munmap),
+	PLAIN(mremap),
+	PLAIN(madvise),
+	PLAIN(futex),
+	PLAIN(sched_yield),
+	PLAIN(getrandom),
+	PLAIN(clock_gettime),
+	PLAIN(gettimeofday),
+	PLAIN(time),
+	PLAIN(getpid),
+	PLAIN(gettid),
+	PLAIN(rt_sigprocmask),
+	PLAIN(rt_sigreturn),
+	PLAIN(restart_syscall),
+	PLAIN(exit),
+	PLAIN(exit_group),
+};
+
+#define NBASE   (sizeof(base_rules) / sizeof(base_rules[0]))
+
+/* A program being written; overflow is seen once, at the end. */
+struct prog {
+	struct sock_filter      insn[BPF_MAXINSNS];
+	size_t                  n;
+	int                     full;
+};
+
+static void
+put(struct prog *p, uint16_t code, uint8_t jt, uint8_t jf, uint32_t k)
+{
+
+	if (p->n == BPF_MAXINSNS) {
+		p->full = 1;
+		return;
+	}
+	p->insn[p->n++] = (struct sock_filter){ code, jt, jf, k };
+}
+
+static uint32_t
+rule_action(const struct sandbox_rule *r)
+{
+
+	if (r->act == SANDBOX_ALLOW)
+		return (SECCOMP_RET_ALLOW);
+	return (SECCOMP_RET_ERRNO | ((uint32_t)r->err & SECCOMP_RET_DATA));
+}
+
+static uint32_t
+default_action(enum sandbox_default def)
+{
+
+	return (def == SANDBOX_ENOSYS ? SECCOMP_RET_ERRNO | ENOSYS :
+	    SECCOMP_RET_KILL_PROCESS);
+}
+
+/* Return when the argument matches, else go on behind. */
+static void
+put_masked(struct prog *p, const struct sandbox_rule *r)
+{
+	uint32_t hi = (uint32_t)(r->mask >> 32);
+
+	if (hi != 0) {
+		put(p, LOAD(ARG_HI(r->arg)));
+		put(p, AND(hi));
+		put(p, JEQ((uint32_t)(r->value >> 32), 0, 4));
+	}
+	put(p, LOAD(ARG_LO(r->arg)));
+	put(p, AND((uint32_t)r->mask));
+	put(p, JEQ((uint32_t)r->value, 0, 1));
+	put(p, RET(rule_action(r)));
+}
+
+/* The block for one call.  Its length is known when it is written. */
+static void
+put_call(struct prog *p, const struct sandbox_rule *rules, size_t n, int nr,
+    uint32_t otherwise)
+{
+	size_t i, at;
+
+	put(p, JEQ((uint32_t)nr, 1, 0));
+	at = p->n;
+	put(p, SKIP(0));
+	for (i = 0; i < n; i++) {
+		if (rules[i].nr == nr && rules[i].masked)
+			put_masked(p, &rules[i]);
+	}
+	for (i = 0; i < n; i++) {
+		if (rules[i].nr == nr && !rules[i].masked) {
+			otherwise = rule_action(&rules[i]);
+			break;
+		}
+	}
+	put(p, RET(otherwise));
+	if (!p->full)
+		p->insn[at].k = (uint32_t)(p->n - at - 1);
+}
+
+static int
+names(const struct sandbox_rule *rules, size_t n, int nr)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (rules[i].nr == nr)
+			return (1);
+	}
+	return (0);
+}
+
+/* Negative numbers are calls this architecture does not have. */
+static void
+put_calls(struct prog *p, const struct sandbox_rule *rules, size_t n,
+    uint32_t otherwise)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (rules[i].nr >= 0 && !names(rules, i, rules[i].nr))
+			put_call(p, rules, n, rules[i].nr, otherwise);
+	}
+}
+
+static void
+put_base(struct prog *p, const struct sandbox_rule *rules, size_t n,
+    uint32_t otherwise)
+{
+	size_t i;
+
+	for (i = 0; i < NBASE; i++) {
+		if (base_rules[i].nr >= 0 &&
+		    !names(rules, n, base_rules[i].nr))
+			put_call(p, &base_rules[i], 1, base_rules[i].nr,
+			    otherwise);
+	}
+}
+
+/*
+ * The numbers of another architecture mean other calls; those of x32 are
+ * ours plus a bit, and would slip past a table of ours.
+ */
+static void
+put_head(struct prog *p)
+{
+
+	put(p, LOAD(offsetof(struct seccomp_data, arch)));
+	put(p, JEQ(ARCH_NATIVE, 1, 0));
+	put(p, RET(SECCOMP_RET_KILL_PROCESS));
+	put(p, LOAD(offsetof(struct seccomp_data, nr)));
+#ifdef X32_BIT
+	put(p, JGE(X32_BIT, 0, 1));
+	put(p, RET(SECCOMP_RET_KILL_PROCESS));
+#endif
+}
+
+/* A rule that could never do what it says is a mistake in the table. */
+static int
+rule_check(const struct sandbox_rule *r)
+{
+
+	if (r->masked && (r->arg > 5 || (r->value & ~r->mask) != 0))
+		return (-1);
+	if (r->act != SANDBOX_ALLOW &&
+	    (r->act != SANDBOX_ERRNO || r->err <= 0 || r->err > 4095))
+		return (-1);
+	return (0);
+}
+
+int
+sandbox_compile(const struct sandbox_rule *rules, size_t n,
+    enum sandbox_default def, struct sock_fprog *out)
+{
+	struct prog *p;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (rule_check(&rules[i]) == -1) {
+			errno = EINVAL;
+			goto err0;
+		}
+	}
+	if ((p = calloc(1, sizeof(*p))) == NULL)
+		goto err0;
+	put_head(p);
+	put_calls(p, rules, n, default_action(def));
+	if (def == SANDBOX_KILL)
+		put_base(p, rules, n, default_action(def));
+	put(p, RET(default_action(def)));
+	if (p->full) {
+		errno = E2BIG;
+		goto err1;
+	}
+	if ((out->filter = malloc(p->n * sizeof(*out->filter))) == NULL)
+		goto err1;
+	memcpy(out->filter, p->insn, p->n * sizeof(*out->filter));
+	out->len = (unsigned short)p->n;
+	free(p);
+	return (0);
+
+err1:
+	free(p);
+err0:
+	return (-1);
+}
+
+/*
+ * Safe with any rights: no_new_privs and a filter only ever take rights away.
+ * TSYNC, so that no thread stays outside; it reports one that it could not
+ * move as a positive number.
+ */
+int
+sandbox_install(const struct sock_fprog *prog)
+{
+	long rc;
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1)
+		return (-1);
+	rc = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+	    SECCOMP_FILTER_FLAG_TSYNC, prog);
+	if (rc > 0)
+		errno = EBUSY;
+	return (rc == 0 ? 0 : -1);
+}
+
+int
+sandbox_seccomp(const struct sandbox_rule *rules, size_t n,
+    enum sandbox_default def)
+{
+	struct sock_fprog prog;
+	int rc;
+
+	if (sandbox_compile(rules, n, def, &prog) == -1)
+		return (-1);
+	rc = sandbox_install(&prog);
+	free(prog.filter);
+	return (rc);
+}

@@ -1,0 +1,89 @@
+#ifndef ERRAND_SANDBOX_H
+#define ERRAND_SANDBOX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * The engine that turns a worker's rule table into a seccomp filter and a
+ * Landlock domain.  The tables are in each worker's sandbox.c.  The engine is
+ * the only file that includes seccomp.h besides those tables, and only for
+ * the numbers of the calls.
+ */
+
+enum sandbox_act {
+	SANDBOX_ALLOW,
+	SANDBOX_ERRNO           /* refuse softly with .err */
+};
+
+struct sandbox_rule {
+	int nr;                 /* SCMP_SYS(name) */
+	enum sandbox_act act;
+	int err;
+	/* With .masked: matches only when (argument[.arg] & .mask) == .value. */
+	int masked;
+	unsigned int arg;
+	uint64_t mask;
+	uint64_t value;
+};
+
+/*
+ * What happens to a call no rule names.
+ *
+ * For each call: the first masked rule that matches decides, then the rule
+ * without .masked, then the default.  So "this call, but not with that
+ * argument" and its reverse are two rules, in any order.
+ *
+ * With SANDBOX_KILL, what a C library does unasked (memory without PROT_EXEC,
+ * futex, clocks, getrandom, return from signals, exit) is allowed unless the
+ * table names the call.
+ */
+enum sandbox_default {
+	SANDBOX_KILL,           /* the process dies of SIGSYS */
+	SANDBOX_ENOSYS          /* the call does not exist */
+};
+
+struct sock_fprog;
+
+/**
+ * sandbox_seccomp(rules, n, def):
+ * Install the filter for this process, no_new_privs included.  Foreign
+ * architectures are killed.  Return 0, or -1 with errno.
+ */
+int sandbox_seccomp(const struct sandbox_rule *, size_t,
+    enum sandbox_default);
+
+/**
+ * sandbox_compile(rules, n, def, prog):
+ * The filter as a program (prog->filter is malloced), to be installed later
+ * by sandbox_install, which calls no library.
+ */
+int sandbox_compile(const struct sandbox_rule *, size_t, enum sandbox_default,
+    struct sock_fprog *);
+int sandbox_install(const struct sock_fprog *);
+
+struct sandbox_path {
+	int fd;                 /* O_PATH or other descriptor of the hierarchy */
+	int writable;           /* else read (and execute with .exec) only */
+	int exec;
+};
+
+/**
+ * sandbox_landlock(paths, n):
+ * Allow the file system only below ${paths}; n = 0 allows nothing.  Handles
+ * every right the running kernel knows (REFER included), and on newer kernels
+ * forbids TCP, abstract sockets and signals outside the domain.  Return the
+ * ABI that was used, 0 where the kernel has none (or only ABI 1), -1 on error.
+ */
+int sandbox_landlock(const struct sandbox_path *, size_t);
+
+/**
+ * sandbox_drop(uid, gid):
+ * For ever become an ordinary user: no supplementary groups, no capability in
+ * any set, securebits locked, not dumpable, no_new_privs.  As an ordinary user
+ * already (rootless), with the ids we have: everything but ids and groups.
+ * Ids 0 are refused.  Return 0, or -1 (then end the process).
+ */
+int sandbox_drop(unsigned int, unsigned int);
+
+#endif /* !ERRAND_SANDBOX_H */

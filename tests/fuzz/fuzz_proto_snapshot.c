@@ -1,0 +1,23 @@
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/snapshot_msg.h"
+
+/* What is accepted is packed to the very same bytes. */
+
+int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	static struct snap_msg m;
+	static uint8_t buf[65536];
+
+	if (snap_msg_parse(data, len, &m) == -1)
+		return (0);
+	if (snap_msg_pack(&m, buf, sizeof(buf)) != (ssize_t)len ||
+	    memcmp(buf, data, len) != 0)
+		abort();
+	return (0);
+}
