@@ -1,0 +1,66 @@
+#include "lib/chan.h"
+#include "proto/convert.h"
+#include "proto/edge.h"
+#include "proto/exec_msg.h"
+#include "exec.pb-c.h"
+
+#define T struct exec_msg
+
+static const struct field hello_fields[] = {
+	UINT(u.hello.version, 1, UINT32_MAX),
+	NAME(u.hello.software, 0),
+	BOOL(u.hello.userns),
+	TEXT(u.hello.note),
+};
+static MAP(hello_map, T, errand__exec__hello__descriptor, hello_fields, NULL);
+
+static const struct field run_fields[] = {
+	JOB(u.run.job, 1),
+	UINT(u.run.flags, 0, EXEC_RUN_VALUES),
+	UINT(u.run.host_uid, 0, UINT32_MAX),
+	UINT(u.run.net, 0, JOB_NET_HOST),
+	BOOL(u.run.as_root),
+	REF(u.run.root, REF_NONE | REF_TREE),
+	REF(u.run.spec, REF_CONTENT),
+	UINT(u.run.spec_len, 1, LIMIT_SPEC),
+	SUB(u.run.limits, 0, &limits_map),
+};
+static MAP(run_map, T, errand__exec__run__descriptor, run_fields, NULL);
+
+static const struct field gone_fields[] = {
+	JOB(u.gone.job, 1),
+	UINT(u.gone.status, 0, UINT32_MAX),
+};
+static MAP(gone_map, T, errand__exec__gone__descriptor, gone_fields, NULL);
+
+#define N(name) ERRAND__EXEC__MSG__OP_##name
+
+static const struct row rows[] = {
+	{ EXEC_HELLO, 0, 0, N(HELLO), &hello_map },
+	{ EXEC_RUN, 0, 0, N(RUN), &run_map },
+	{ EXEC_GONE, 0, 0, N(GONE), &gone_map },
+};
+
+const struct edge exec_edge = {
+	.desc = &errand__exec__msg__descriptor,
+	.rows = rows,
+	.n = sizeof(rows) / sizeof(rows[0]),
+	.size = sizeof(T),
+	.op_at = offsetof(T, op),
+	.id_at = EDGE_NONE,
+	.reply_at = EDGE_NONE,
+	.max = CHAN_MSG_MAX,
+	.memory = EDGE_MEMORY,
+};
+
+ssize_t
+exec_msg_pack(const struct exec_msg *m, uint8_t *buf, size_t cap)
+{
+	return (edge_pack(&exec_edge, m, buf, cap));
+}
+
+int
+exec_msg_parse(const uint8_t *buf, size_t len, struct exec_msg *m)
+{
+	return (edge_parse(&exec_edge, buf, len, m));
+}

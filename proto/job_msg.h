@@ -1,0 +1,48 @@
+#ifndef ERRAND_JOB_MSG_H
+#define ERRAND_JOB_MSG_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "proto/job_types.h"
+
+/*
+ * Supervisor and one sandbox's keeper, on the job channel: it concerns that
+ * job and no other.  In this order, each at most once but LOG and SIGNAL:
+ *
+ *   keeper  MAP     + 1 fd: pidfd of itself, in its new user namespace
+ *   sup     MAPPED  the uid and gid maps are written
+ *   keeper  PLACE   + 1 fd: pidfd of pid 1 of the sandbox
+ *   sup     PLACED  it is in the job's cgroups
+ *   sup     GO      the start is durable: execute (may come at any time after
+ *                   RUN; the keeper waits for it before it executes)
+ *   keeper  STARTED the command has been executed
+ *   keeper  LOG     the log grew (at most one for each LOGACK, so that a flood
+ *                   of output is not a flood of messages)
+ *   sup     LOGACK  send the next LOG when there is something
+ *   sup     SIGNAL  deliver to the command; KILL ends the sandbox
+ *   keeper  ENDED   no process of the job is left; usage may be read
+ *   keeper  RESULT  all is collected and flushed; the keeper then exits
+ */
+enum job_op {
+	JOBC_HELLO = 1, JOBC_MAP, JOBC_MAPPED, JOBC_PLACE, JOBC_PLACED, JOBC_GO,
+	JOBC_STARTED, JOBC_LOG, JOBC_LOGACK, JOBC_SIGNAL, JOBC_ENDED,
+	JOBC_RESULT, JOBC_OP__MAX
+};
+
+struct job_msg {
+	uint8_t op;
+	union {
+		uint32_t version;       /* HELLO, keeper's first */
+		uint64_t started_us;    /* STARTED, real time */
+		uint64_t log_bytes;     /* LOG: payload so far */
+		uint8_t signal;         /* SIGNAL: 1 to 64 */
+		struct job_result result;
+	} u;
+};
+
+ssize_t job_msg_pack(const struct job_msg *, uint8_t *, size_t);
+int job_msg_parse(const uint8_t *, size_t, struct job_msg *);
+
+#endif /* !ERRAND_JOB_MSG_H */
