@@ -1,0 +1,102 @@
+/*
+ * Loads a job's change list from the host.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "changes.h"
+#include "lib/content.h"
+#include "out.h"
+
+struct grow {
+	uint8_t *p;
+	size_t len, cap;
+};
+
+static int
+append(void *cookie, const uint8_t *buf, uint64_t len)
+{
+	struct grow *g = cookie;
+
+	if (len > g->cap - g->len)
+		return (-1);
+	if (buf != NULL)
+		memcpy(g->p + g->len, buf, (size_t)len);
+	else
+		memset(g->p + g->len, 0, (size_t)len);
+	g->len += (size_t)len;
+	return (0);
+}
+
+static int
+check(const uint8_t *p, size_t len, const struct job_record *rec)
+{
+	struct change_iter it;
+	struct change c;
+	uint8_t digest[32];
+	uint64_t n = 0;
+	int rc;
+
+	change_digest(p, len, digest);
+	if (memcmp(digest, rec->changes.digest, sizeof(digest)) != 0 ||
+	    change_iter_init(&it, p, len) == -1)
+		return (-1);
+	while ((rc = change_iter_next(&it, &c)) == 1)
+		n++;
+	return (rc == 0 && n == rec->changes.count ? 0 : -1);
+}
+
+/* A list without entries is not stored. */
+static int
+empty(uint8_t **buf, size_t *len)
+{
+	struct change_buf cb = { 0 };
+
+	if (change_buf_begin(&cb) == -1)
+		return (EXIT_OURS);
+	*buf = cb.p;
+	*len = cb.len;
+	return (0);
+}
+
+int
+changes_load(struct objget *og, const struct job_record *rec, uint8_t **buf,
+    size_t *len)
+{
+	struct grow g = { 0 };
+
+	if (!JOB_IS_FINAL(rec->state)) {
+		out_warn("job %s has not ended yet (%s); `errand wait %s` "
+		    "waits for it", rec->id, job_state_name(rec->state),
+		    rec->id);
+		return (EXIT_NO);
+	}
+	if (rec->changes.list.kind == OBJ_NONE)
+		return (empty(buf, len));
+	if (rec->changes.list_bytes > LIMIT_CHANGES_BYTES ||
+	    (g.p = malloc((size_t)rec->changes.list_bytes + 1)) == NULL) {
+		out_warn("the list of changes is too long");
+		return (EXIT_OURS);
+	}
+	g.cap = (size_t)rec->changes.list_bytes;
+	if (content_read(&rec->changes.list, objget_fetch, og, append,
+	    &g) != 0) {
+		if (objget_err(og)->code != ERR_NONE)
+			out_err(objget_err(og));
+		else
+			out_warn("the list of changes is malformed");
+		goto err0;
+	}
+	if (check(g.p, g.len, rec) == -1) {
+		out_warn("the list of changes of job %s does not match its "
+		    "digest", rec->id);
+		goto err0;
+	}
+	*buf = g.p;
+	*len = g.len;
+	return (0);
+
+err0:
+	free(g.p);
+	return (EXIT_NO);
+}

@@ -1,0 +1,293 @@
+/*
+ * errand fetch -o: the changed files into a new directory.  Writes only below
+ * that directory; every path is resolved beneath it without following links,
+ * and links are made last.
+ */
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <linux/openat2.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "changes.h"
+#include "cmd.h"
+#include "common.h"
+#include "lib/content.h"
+#include "lib/io.h"
+#include "lib/tree.h"
+#include "out.h"
+
+struct fetch {
+	struct objget *g;
+	int dirfd;
+	char *const *want;      /* paths asked for; none: all */
+	int nwant;
+	const uint8_t *list;
+	size_t len;
+	uint64_t files, bytes, deleted;
+};
+
+static int
+selected(const struct fetch *f, const struct change *c)
+{
+	size_t n;
+	int i;
+
+	for (i = 0; i < f->nwant; i++) {
+		n = strlen(f->want[i]);
+		while (n > 0 && f->want[i][n - 1] == '/')
+			n--;
+		if (c->path_len >= n && memcmp(c->path, f->want[i], n) == 0 &&
+		    (c->path_len == n || c->path[n] == '/'))
+			return (1);
+	}
+	return (f->nwant == 0);
+}
+
+static int
+beneath(int dirfd, const char *path, int flags)
+{
+	struct open_how how = { .flags = (uint64_t)(flags | O_CLOEXEC),
+	    .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS };
+
+	return ((int)syscall(SYS_openat2, dirfd, path, &how, sizeof(how)));
+}
+
+/* Make what is missing of a path's parents; the last part is for the caller. */
+static int
+parent_of(const struct fetch *f, const char *path, const char **base)
+{
+	char buf[65536], *p, *slash;
+	int fd, next;
+
+	snprintf(buf, sizeof(buf), "%s", path);
+	if ((fd = dup(f->dirfd)) == -1)
+		return (-1);
+	for (p = buf; (slash = strchr(p, '/')) != NULL; p = slash + 1) {
+		*slash = '\0';
+		if (mkdirat(fd, p, 0777) == -1 && errno != EEXIST)
+			goto err0;
+		next = beneath(fd, p, O_RDONLY | O_DIRECTORY);
+		if (next == -1)
+			goto err0;
+		close(fd);
+		fd = next;
+	}
+	*base = path + (p - buf);
+	return (fd);
+
+err0:
+	io_close(&fd);
+	return (-1);
+}
+
+static int
+make_file(struct fetch *f, const struct change *c, int fd, const char *base)
+{
+	struct timespec ts[2] = { { .tv_nsec = UTIME_OMIT }, {
+	    .tv_sec = c->mtime_ns / 1000000000,
+	    .tv_nsec = c->mtime_ns % 1000000000 } };
+	int out;
+
+	if (ts[1].tv_nsec < 0) {
+		ts[1].tv_sec--;
+		ts[1].tv_nsec += 1000000000;
+	}
+	out = openat(fd, base, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW |
+	    O_CLOEXEC, 0600);
+	if (out == -1)
+		return (-1);
+	if (content_to_fd(&c->ref, c->size, objget_fetch, f->g, out) == -1 ||
+	    fchmod(out, c->mode) == -1 || futimens(out, ts) == -1) {
+		io_close(&out);
+		return (-1);
+	}
+	f->files++;
+	f->bytes += c->size;
+	return (close(out));
+}
+
+static int
+make_link(const struct change *c, int fd, const char *base)
+{
+	char target[TREE_TARGET_MAX + 1];
+
+	memcpy(target, c->target, c->target_len);
+	target[c->target_len] = '\0';
+	return (symlinkat(target, fd, base));
+}
+
+static int
+make_one(struct fetch *f, const struct change *c, const char *path)
+{
+	const char *base;
+	int fd, rc = 0;
+
+	if ((fd = parent_of(f, path, &base)) == -1)
+		return (-1);
+	if (c->kind == TREE_FILE)
+		rc = make_file(f, c, fd, base);
+	else if (c->kind == TREE_LINK)
+		rc = make_link(c, fd, base);
+	else if (mkdirat(fd, base, 0777) == -1 && errno != EEXIST)
+		rc = -1;
+	close(fd);
+	return (rc);
+}
+
+/* Directories' own modes, after everything is in them. */
+static int
+dir_mode(const struct fetch *f, const struct change *c, const char *path)
+{
+	int fd, rc;
+
+	if ((fd = beneath(f->dirfd, path, O_RDONLY | O_DIRECTORY)) == -1)
+		return (-1);
+	rc = fchmod(fd, c->mode);
+	close(fd);
+	return (rc);
+}
+
+enum pass { PASS_FILES, PASS_LINKS, PASS_MODES };
+
+static int
+fetch_pass(struct fetch *f, enum pass pass)
+{
+	static char path[65536];
+	struct change_iter it;
+	struct change c;
+	int rc = 0;
+
+	if (change_iter_init(&it, f->list, f->len) == -1)
+		return (-1);
+	while (rc == 0 && change_iter_next(&it, &c) == 1) {
+		if (!selected(f, &c))
+			continue;
+		if (c.op == CHANGE_DELETE) {
+			f->deleted += pass == PASS_FILES;
+			continue;
+		}
+		memcpy(path, c.path, c.path_len);
+		path[c.path_len] = '\0';
+		if (pass == PASS_MODES ? c.kind == TREE_DIR :
+		    (c.kind == TREE_LINK) == (pass == PASS_LINKS))
+			rc = pass == PASS_MODES ? dir_mode(f, &c, path) :
+			    make_one(f, &c, path);
+		if (rc == -1) {
+			if (objget_err(f->g)->code != ERR_NONE)
+				out_err(objget_err(f->g));
+			else
+				out_warn("%s: %s", path, strerror(errno));
+		}
+	}
+	return (rc);
+}
+
+/* Small files are asked for in windows, in the order they are written. */
+static void
+want_all(struct fetch *f)
+{
+	struct change_iter it;
+	struct change c;
+
+	if (change_iter_init(&it, f->list, f->len) == -1)
+		return;
+	while (change_iter_next(&it, &c) == 1)
+		if (c.kind == TREE_FILE && c.ref.kind == OBJ_CHUNK &&
+		    selected(f, &c))
+			(void)objget_want(f->g, &c.ref);
+}
+
+static int
+fetch_into(struct fetch *f, const char *dir)
+{
+	if (mkdir(dir, 0777) == -1) {
+		out_warn("-o %s: %s%s", dir, strerror(errno), errno == EEXIST ?
+		    "; name a directory that does not exist yet" : "");
+		return (EXIT_OURS);
+	}
+	f->dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (f->dirfd == -1) {
+		out_warn("-o %s: %s", dir, strerror(errno));
+		return (EXIT_OURS);
+	}
+	want_all(f);
+	if (fetch_pass(f, PASS_FILES) == -1 ||
+	    fetch_pass(f, PASS_LINKS) == -1 ||
+	    fetch_pass(f, PASS_MODES) == -1) {
+		out_warn("%s is incomplete", dir);
+		return (EXIT_OURS);
+	}
+	return (0);
+}
+
+static int
+fetch_job(struct session *s, const char *name, const char *dir,
+    struct fetch *f)
+{
+	struct job_record *rec;
+	uint8_t *buf = NULL;
+	int rc = EXIT_OURS;
+
+	f->dirfd = -1;
+	if ((rec = calloc(1, sizeof(*rec))) == NULL ||
+	    (f->g = objget_new(s)) == NULL)
+		goto done;
+	if ((rc = common_record(s, name, rec)) != 0 ||
+	    (rc = changes_load(f->g, rec, &buf, &f->len)) != 0)
+		goto done;
+	f->list = buf;
+	if ((rc = fetch_into(f, dir)) == 0 && !s->quiet)
+		out_warn("fetched %llu files, %llu bytes into %s%s",
+		    (unsigned long long)f->files,
+		    (unsigned long long)f->bytes, dir,
+		    f->deleted > 0 ? "; deletions are only in errand diff" :
+		    "");
+	if (rc == 0 && !rec->changes.complete) {
+		out_warn("the changes of this job are incomplete");
+		rc = EXIT_OURS;
+	}
+done:
+	io_close(&f->dirfd);
+	objget_free(f->g);
+	free(buf);
+	free(rec);
+	return (rc);
+}
+
+int
+cmd_fetch(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "output", required_argument, NULL, 'o' }, COMMON_OPTS
+	};
+	struct session s = { 0 };
+	struct fetch f = { 0 };
+	const char *dir = NULL;
+	int c, rc;
+
+	while ((c = getopt_long(argc, argv, "o:q", longs, NULL)) != -1) {
+		if (c == 'o')
+			dir = optarg;
+		else if ((rc = common_option(&s, "fetch", c, optarg)) != 0)
+			return (common_exit(rc));
+	}
+	if (argc - optind < 1)
+		return (out_usage("fetch needs a JOB"));
+	if (dir == NULL)
+		return (out_usage("fetch needs -o DIR, a directory that does "
+		    "not exist yet"));
+	f.want = argv + optind + 1;
+	f.nwant = argc - optind - 1;
+	if (session_hello(&s) == -1)
+		return (EXIT_NO);
+	rc = fetch_job(&s, argv[optind], dir, &f);
+	session_close(&s);
+	return (rc);
+}

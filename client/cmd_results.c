@@ -1,0 +1,432 @@
+/*
+ * errand diff, receipt, verify, info: what became of a job.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "changes.h"
+#include "cmd.h"
+#include "common.h"
+#include "json.h"
+#include "lib/content.h"
+#include "lib/io.h"
+#include "lib/text.h"
+#include "out.h"
+#include "proto/receipt.h"
+#include "state.h"
+
+enum { OPT_STAT = 500, OPT_HOST_KEY };
+
+static const struct option diff_longs[] = {
+	{ "stat", no_argument, NULL, OPT_STAT }, COMMON_OPTS
+};
+
+struct diff {
+	int nul, stat, json;
+};
+
+static void
+show_change(const struct diff *d, const struct change *c)
+{
+	json_t *o;
+
+	if (d->json) {
+		o = json_object();
+		json_object_set_new(o, "op", json_stringn((char[]){
+		    change_letter(c->op) }, 1));
+		json_set_bytes(o, "path", c->path, c->path_len);
+		json_object_set_new(o, "bytes", json_integer(
+		    (json_int_t)c->size));
+		(void)json_print(o, STDOUT_FILENO);
+		return;
+	}
+	printf("%c ", change_letter(c->op));
+	if (d->stat)
+		printf("%10s ", text_bytes(c->size));
+	if (d->nul) {
+		fwrite(c->path, 1, c->path_len, stdout);
+		putchar('\0');
+	} else
+		printf("%s\n", out_escape(c->path, c->path_len));
+}
+
+static int
+diff_job(struct session *s, const char *name, const struct diff *d)
+{
+	struct job_record *rec;
+	struct objget *g = NULL;
+	struct change_iter it;
+	struct change c;
+	uint8_t *buf = NULL;
+	size_t len;
+	int rc = EXIT_OURS;
+
+	if ((rec = calloc(1, sizeof(*rec))) == NULL ||
+	    (g = objget_new(s)) == NULL ||
+	    (rc = common_record(s, name, rec)) != 0 ||
+	    (rc = changes_load(g, rec, &buf, &len)) != 0)
+		goto done;
+	rc = change_iter_init(&it, buf, len) == 0 ? 0 : EXIT_OURS;
+	while (rc == 0 && change_iter_next(&it, &c) == 1)
+		show_change(d, &c);
+	if (!rec->changes.complete) {
+		out_warn("the changes of job %s are incomplete: %s", rec->id,
+		    rec->reason.code != ERR_NONE ? rec->reason.text :
+		    rec->ran ? "not everything could be collected" :
+		    "the command did not run");
+		rc = rec->ran ? EXIT_OURS : EXIT_NO;
+	}
+done:
+	free(buf);
+	objget_free(g);
+	free(rec);
+	return (fflush(stdout) == 0 ? rc : EXIT_OURS);
+}
+
+int
+cmd_diff(int argc, char **argv)
+{
+	struct session s = { 0 };
+	struct diff d = { 0 };
+	int c, rc;
+
+	while ((c = getopt_long(argc, argv, "zq", diff_longs, NULL)) != -1) {
+		if (c == 'z')
+			d.nul = 1;
+		else if (c == OPT_STAT)
+			d.stat = 1;
+		else if ((rc = common_option(&s, "diff", c, optarg)) != 0)
+			return (common_exit(rc));
+	}
+	d.json = s.json;
+	if (argc - optind != 1)
+		return (out_usage("diff needs one JOB"));
+	if (session_hello(&s) == -1)
+		return (EXIT_NO);
+	rc = diff_job(&s, argv[optind], &d);
+	session_close(&s);
+	return (rc);
+}
+
+/* The whole receipt file: the signed part, and the spec behind it. */
+struct bytes {
+	uint8_t *p;
+	size_t len, cap;
+	int done;
+	struct err err;
+	struct session *s;
+};
+
+static int
+on_receipt(void *cookie, const struct frame *f)
+{
+	struct bytes *b = cookie;
+
+	if (f == NULL || f->type == FRAME_RESET) {
+		b->done = -1;
+		return (f == NULL ? 0 : err_parse(f->body, f->len, &b->err));
+	}
+	if (f->type == FRAME_REPLY) {
+		b->done = 1;
+		return (0);
+	}
+	if (f->type != FRAME_DATA || f->len > b->cap - b->len)
+		return (-1);
+	memcpy(b->p + b->len, f->body, f->len);
+	b->len += f->len;
+	return (conn_consumed(b->s->c, f->stream, f->len));
+}
+
+static int
+get_signed(struct session *s, const char *job, struct bytes *b)
+{
+	struct client_open *o;
+	uint32_t stream;
+
+	if ((o = calloc(1, sizeof(*o))) == NULL)
+		return (EXIT_OURS);
+	o->verb = CLIENT_RECEIPT;
+	snprintf(o->job, sizeof(o->job), "%s", job);
+	stream = conn_request(s->c, o, on_receipt, b);
+	free(o);
+	if (stream == 0 || conn_until(s->c, &b->done) == -1) {
+		session_lost(s);
+		return (EXIT_NO);
+	}
+	if (b->done == -1) {
+		out_err(&b->err);
+		return (EXIT_NO);
+	}
+	return (0);
+}
+
+static int
+append_piece(void *cookie, const uint8_t *p, uint64_t len)
+{
+	struct bytes *b = cookie;
+
+	if (len > b->cap - b->len)
+		return (-1);
+	if (p != NULL)
+		memcpy(b->p + b->len, p, (size_t)len);
+	else
+		memset(b->p + b->len, 0, (size_t)len);
+	b->len += (size_t)len;
+	return (0);
+}
+
+static int
+append_spec(struct objget *g, const struct job_record *rec, struct bytes *b)
+{
+	size_t at = b->len, n;
+	uint8_t head[4];
+
+	b->len += 4;
+	if (content_read(&rec->submit.spec, objget_fetch, g, append_piece,
+	    b) != 0) {
+		out_err(objget_err(g));
+		return (EXIT_NO);
+	}
+	n = b->len - at - 4;
+	head[0] = (uint8_t)n;
+	head[1] = (uint8_t)(n >> 8);
+	head[2] = (uint8_t)(n >> 16);
+	head[3] = (uint8_t)(n >> 24);
+	memcpy(b->p + at, head, 4);
+	return (0);
+}
+
+static int
+emit_receipt(const struct session *s, const struct bytes *b,
+    const char *file)
+{
+	struct receipt *r;
+	const char *why;
+	int rc;
+
+	if (file != NULL) {
+		if (io_file_replace(AT_FDCWD, file, 0644, b->p, b->len) == -1) {
+			out_warn("%s: %s", file, strerror(errno));
+			return (EXIT_OURS);
+		}
+		if (!s->json)
+			return (0);
+	}
+	if (!s->json && !isatty(STDOUT_FILENO))
+		return (out_bytes(b->p, b->len) == 0 ? 0 : EXIT_OURS);
+	if ((r = calloc(1, sizeof(*r))) == NULL)
+		return (EXIT_OURS);
+	if (receipt_open(b->p, b->len, s->host->host_key, r, &why) == -1) {
+		out_warn("the host's receipt does not verify: %s", why);
+		rc = EXIT_NO;
+	} else {
+		rc = json_print(json_receipt(r), STDOUT_FILENO) == 0 ? 0 :
+		    EXIT_OURS;
+		receipt_done(r);
+	}
+	free(r);
+	return (rc);
+}
+
+static int
+receipt_job(struct session *s, const char *name, const char *file)
+{
+	struct bytes b = { .s = s,
+	    .cap = LIMIT_RECEIPT + 4 + LIMIT_SPEC };
+	struct job_record *rec;
+	struct objget *g = NULL;
+	int rc = EXIT_OURS;
+
+	if ((rec = calloc(1, sizeof(*rec))) == NULL ||
+	    (b.p = malloc(b.cap)) == NULL || (g = objget_new(s)) == NULL)
+		goto done;
+	if ((rc = common_record(s, name, rec)) != 0)
+		goto done;
+	if (rec->receipt_sequence == 0) {
+		out_warn("job %s has no receipt yet: it is %s", rec->id,
+		    job_state_name(rec->state));
+		rc = EXIT_NO;
+		goto done;
+	}
+	if ((rc = get_signed(s, rec->id, &b)) == 0 &&
+	    (rc = append_spec(g, rec, &b)) == 0)
+		rc = emit_receipt(s, &b, file);
+done:
+	objget_free(g);
+	free(b.p);
+	free(rec);
+	return (rc);
+}
+
+static const struct option common_longs[] = { COMMON_OPTS };
+
+int
+cmd_receipt(int argc, char **argv)
+{
+	struct session s = { 0 };
+	const char *file = NULL;
+	int c, rc;
+
+	while ((c = getopt_long(argc, argv, "o:q", common_longs, NULL)) != -1) {
+		if (c == 'o')
+			file = optarg;
+		else if ((rc = common_option(&s, "receipt", c, optarg)) != 0)
+			return (common_exit(rc));
+	}
+	if (argc - optind != 1)
+		return (out_usage("receipt needs one JOB"));
+	if (session_hello(&s) == -1)
+		return (EXIT_NO);
+	rc = receipt_job(&s, argv[optind], file);
+	session_close(&s);
+	return (rc);
+}
+
+static const struct option verify_longs[] = {
+	{ "host-key", required_argument, NULL, OPT_HOST_KEY }, COMMON_OPTS
+};
+
+/* The key to check with: the one given, or a pinned one with that id. */
+static int
+verify_key(const uint8_t *buf, size_t len, const char *given, uint8_t key[32])
+{
+	struct receipt *r;
+	const char *why;
+	char id[17];
+	int rc = EXIT_NO;
+
+	if (given != NULL) {
+		if (text_unhex(given, key, 32) == -1)
+			return (out_usage("--host-key: 64 hexadecimal digits"));
+		return (0);
+	}
+	if ((r = calloc(1, sizeof(*r))) == NULL)
+		return (EXIT_OURS);
+	if (receipt_open(buf, len, NULL, r, &why) == -1)
+		out_warn("not a valid receipt: %s", why);
+	else {
+		text_hex(r->host_key_id, 8, id);
+		if (state_host_key(r->host_key_id, key) == 0)
+			rc = 0;
+		else
+			out_warn("it is signed by the host key %s, which this "
+			    "client has never met; give the key with "
+			    "--host-key if you trust it", id);
+		receipt_done(r);
+	}
+	free(r);
+	return (rc);
+}
+
+static int
+verify_file(const char *file, const char *given, int json, int quiet)
+{
+	struct receipt *r = NULL;
+	uint8_t *buf, key[32];
+	const char *why;
+	size_t len;
+	int rc = EXIT_NO;
+
+	if (io_file_read(AT_FDCWD, file, LIMIT_RECEIPT + 4 + LIMIT_SPEC, &buf,
+	    &len) == -1) {
+		out_warn("%s: %s", file, strerror(errno));
+		return (EXIT_NO);
+	}
+	if ((r = calloc(1, sizeof(*r))) == NULL ||
+	    (rc = verify_key(buf, len, given, key)) != 0)
+		goto done;
+	if (receipt_open(buf, len, key, r, &why) == -1) {
+		out_warn("%s: not a valid receipt: %s", file, why);
+		rc = EXIT_NO;
+		goto done;
+	}
+	if (json)
+		(void)json_print(json_receipt(r), STDOUT_FILENO);
+	else if (!quiet)
+		printf("valid: job %s of tenant %s, receipt %llu, %s%s\n",
+		    r->job, r->tenant, (unsigned long long)r->sequence,
+		    r->ran ? "ran, " : "did not run, ",
+		    job_state_name(r->state));
+	receipt_done(r);
+done:
+	free(r);
+	free(buf);
+	return (rc);
+}
+
+int
+cmd_verify(int argc, char **argv)
+{
+	struct session s = { 0 };
+	const char *key = NULL;
+	int c, rc;
+
+	while ((c = getopt_long(argc, argv, "q", verify_longs, NULL)) != -1) {
+		if (c == OPT_HOST_KEY)
+			key = optarg;
+		else if ((rc = common_option(&s, "verify", c, optarg)) != 0)
+			return (common_exit(rc));
+	}
+	if (argc - optind != 1)
+		return (out_usage("verify needs one FILE"));
+	return (verify_file(argv[optind], key, s.json, s.quiet));
+}
+
+static void
+show_info(const struct session *s, const struct client_reply *r)
+{
+	printf("host       %s\nsoftware   %s\ntenant     %s\nprocessors %u\n"
+	    "memory     %s\n", s->host->host, s->host->software,
+	    s->host->tenant, r->cpus, text_bytes(r->memory));
+	printf("network    %s\n", r->net_host ? "none, host" : "none");
+	printf("at most    %u.%03u cpus, %s memory, %u processes, %s disk, "
+	    "%s runtime\n", r->limits.cpus_milli / 1000,
+	    r->limits.cpus_milli % 1000, text_bytes(r->limits.memory),
+	    r->limits.pids, text_bytes(r->limits.disk),
+	    text_us(r->limits.runtime_us));
+}
+
+int
+cmd_info(int argc, char **argv)
+{
+	struct session s = { 0 };
+	struct client_open *o;
+	struct client_reply *r;
+	json_t *j;
+	int c, rc;
+
+	while ((c = getopt_long(argc, argv, "q", common_longs, NULL)) != -1)
+		if ((rc = common_option(&s, "info", c, optarg)) != 0)
+			return (common_exit(rc));
+	if (session_hello(&s) == -1)
+		return (EXIT_NO);
+	o = calloc(1, sizeof(*o));
+	r = calloc(1, sizeof(*r));
+	rc = EXIT_OURS;
+	if (o != NULL && r != NULL) {
+		o->verb = CLIENT_INFO;
+		if ((rc = session_call(&s, o, r)) == 0 && s.json) {
+			j = json_object();
+			json_object_set_new(j, "host", json_string(
+			    s.host->host));
+			json_object_set_new(j, "software", json_string(
+			    s.host->software));
+			json_object_set_new(j, "tenant", json_string(
+			    s.host->tenant));
+			json_object_set_new(j, "cpus", json_integer(r->cpus));
+			json_object_set_new(j, "memory_bytes", json_integer(
+			    (json_int_t)r->memory));
+			rc = json_print(j, STDOUT_FILENO) == 0 ? 0 : EXIT_OURS;
+		} else if (rc == 0)
+			show_info(&s, r);
+	}
+	free(o);
+	free(r);
+	session_close(&s);
+	return (rc);
+}

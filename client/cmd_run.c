@@ -1,0 +1,340 @@
+/*
+ * errand run: snapshot, submit, follow, exit as the command did.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sodium.h>
+
+#include "cmd.h"
+#include "follow.h"
+#include "gitls.h"
+#include "json.h"
+#include "lib/io.h"
+#include "lib/text.h"
+#include "out.h"
+#include "progress.h"
+#include "run_opts.h"
+#include "state.h"
+#include "submit.h"
+#include "upload.h"
+
+#define RESCANS_MAX     4
+
+struct run {
+	struct session s;
+	struct run_opts o;
+	struct submit sub;
+	struct follow f;
+	struct select *sel;
+	char root[PATH_MAX];    /* "" without a snapshot */
+	char workdir[PATH_MAX];
+	char cache[PATH_MAX];
+	char *commit;
+	unsigned notes;
+	int printed;
+};
+
+static void
+note(void *cookie, const char *path, const char *text)
+{
+	struct run *r = cookie;
+
+	if (r->s.quiet && !r->s.verbose)
+		return;
+	if (r->notes++ >= 20 && !r->s.verbose)
+		return;
+	progress_clear();
+	out_warn("%s: %s", path, text);
+}
+
+static void
+on_progress(void *cookie, uint64_t files, uint64_t bytes)
+{
+	struct run *r = cookie;
+
+	progress_scan(files, bytes);
+	/* Answer the host's pings while a large tree is read. */
+	if (r->s.c != NULL)
+		(void)conn_pump(r->s.c, 0);
+}
+
+/* The directory to run in, relative to the root: -w, else where we stand. */
+static int
+find_workdir(struct run *r)
+{
+	const char *w = r->o.workdir;
+	char here[PATH_MAX];
+	size_t n = strlen(r->root);
+
+	r->workdir[0] = '\0';
+	if (w != NULL) {
+		if (*w == '/' && n > 0 && strncmp(w, r->root, n) == 0 &&
+		    (w[n] == '/' || w[n] == '\0'))
+			w += w[n] == '/' ? n + 1 : n;
+		snprintf(r->workdir, sizeof(r->workdir), "%s", w);
+		return (0);
+	}
+	if (n == 0 || getcwd(here, sizeof(here)) == NULL)
+		return (0);
+	if (strncmp(here, r->root, n) == 0 && here[n] == '/')
+		snprintf(r->workdir, sizeof(r->workdir), "%s", here + n + 1);
+	return (0);
+}
+
+static int
+find_root(struct run *r)
+{
+	enum select_mode mode;
+	char why[LIMIT_TEXT];
+	int rc;
+
+	if (r->o.no_snapshot)
+		return (find_workdir(r));
+	if (r->o.root != NULL) {
+		if (realpath(r->o.root, r->root) == NULL) {
+			out_warn("-C %s: %s", r->o.root, strerror(errno));
+			return (EXIT_OURS);
+		}
+		rc = select_root_mode(r->root, r->o.include_all, &mode, why);
+	} else
+		rc = select_find_root(".", r->o.include_all, r->root, &mode,
+		    why);
+	if (rc == 0 && (r->sel = select_open(AT_FDCWD, r->root, mode,
+	    why)) == NULL)
+		rc = -1;
+	if (rc == -1) {
+		out_warn("%s", why);
+		return (EXIT_OURS);
+	}
+	return (find_workdir(r));
+}
+
+/* The commit the tree is at, when there is one. */
+static void
+find_commit(struct run *r)
+{
+	static const char *const argv[] = { "git", "rev-parse", "--verify",
+	    "-q", "HEAD", NULL };
+	size_t len;
+	char *out;
+
+	if (r->sel == NULL || select_mode_of(r->sel) != SELECT_GIT)
+		return;
+	if (gitls_output(argv, r->root, NULL, 0, &out, &len) == 0 &&
+	    len > 20 && len < 100) {
+		out[len - 1] = '\0';
+		r->commit = out;
+	} else
+		free(out);
+}
+
+static int
+do_scan(struct run *r, int rehash)
+{
+	struct scan_opts so = { .root = r->root, .sel = r->sel,
+	    .rehash = rehash, .note = note, .progress = on_progress,
+	    .cookie = r };
+	const struct scan_sum *sum;
+	char why[LIMIT_TEXT];
+
+	if (r->sel == NULL)
+		return (0);
+	if (state_tree_path(r->s.host->host_key, r->s.host->tenant, r->root,
+	    r->cache) == 0)
+		so.cache = r->cache;
+	scan_free(r->sub.scan);
+	r->sub.scan = scan_run(&so, why);
+	progress_clear();
+	if (r->sub.scan == NULL) {
+		out_warn("%s", why);
+		return (EXIT_OURS);
+	}
+	sum = scan_sum(r->sub.scan);
+	if (r->o.strict && sum->unstable > 0) {
+		out_warn("--strict: %llu files changed while they were read",
+		    (unsigned long long)sum->unstable);
+		return (EXIT_OURS);
+	}
+	r->sub.js.root = sum->root;
+	r->sub.js.tree_files = sum->files;
+	r->sub.js.tree_bytes = sum->bytes;
+	return (0);
+}
+
+static void
+fill_submit(struct run *r)
+{
+	struct job_submit *js = &r->sub.js;
+
+	if (r->o.id != NULL)
+		crypto_generichash(js->idem, sizeof(js->idem),
+		    (const uint8_t *)r->o.id, strlen(r->o.id), NULL, 0);
+	else
+		randombytes_buf(js->idem, sizeof(js->idem));
+	js->limits = r->o.limits;
+	js->net = (uint8_t)r->o.net;
+	js->as_root = r->o.as_root != 0;
+	js->detach = r->o.detach != 0;
+	r->sub.o = &r->o;
+	r->sub.s = &r->s;
+	r->sub.start_us = io_mono_us();
+}
+
+/* Scan and send until one state of the tree has arrived whole. */
+static int
+send_tree(struct run *r)
+{
+	int i, rc, rehash = 0;
+
+	for (i = 0; i < RESCANS_MAX; i++) {
+		if (follow_interrupted())
+			return (EXIT_INTERRUPTED);
+		if ((rc = do_scan(r, rehash)) != 0)
+			return (rc);
+		if ((rc = submit_run(&r->sub, &r->f)) != -1)
+			return (rc);
+		if (errno == ESTALE && !r->s.quiet)
+			out_warn("%s: changed since it was read; reading the "
+			    "tree again", scan_stale_path(r->sub.scan));
+		rehash = errno == ENOENT;
+	}
+	if (r->sub.scan != NULL && *scan_stale_path(r->sub.scan) != '\0')
+		out_warn("%s: changes faster than it can be sent",
+		    scan_stale_path(r->sub.scan));
+	else
+		out_warn("cannot send the tree: %s", strerror(errno));
+	return (EXIT_OURS);
+}
+
+static void
+event(const struct run *r, const char *name)
+{
+	json_t *o;
+
+	if (!r->s.json)
+		return;
+	o = json_record(&r->f.record, r->s.host->host, NULL);
+	json_object_set_new(o, "event", json_string(name));
+	(void)json_print(o, STDERR_FILENO);
+}
+
+static void
+on_state(struct follow *f)
+{
+	struct run *r = f->cookie;
+
+	event(r, "state");
+}
+
+/* The host has the tree and the job: remember both. */
+static void
+remember(struct run *r)
+{
+	const struct job_submit *js = &r->sub.js;
+
+	if (r->sub.scan != NULL)
+		(void)scan_save(r->sub.scan);
+	if (r->sel != NULL)
+		(void)state_last_set(r->root, r->s.host->tenant,
+		    r->f.record.id);
+	if (r->s.quiet || r->s.json)
+		return;
+	if (r->sel != NULL)
+		out_warn("%llu files, %s; sent %llu objects, %s",
+		    (unsigned long long)js->tree_files,
+		    text_bytes(js->tree_bytes),
+		    (unsigned long long)r->sub.sent_objects,
+		    text_bytes(r->sub.sent_bytes));
+	if (!r->o.detach)
+		out_warn("job %s on %s", r->f.record.id, r->s.host->host);
+}
+
+static void
+summary(const struct run *r)
+{
+	const struct job_record *rec = &r->f.record;
+	char how[64];
+
+	if (r->s.quiet || r->s.json || r->f.state != FOLLOW_RESULT)
+		return;
+	if (rec->signal != 0)
+		snprintf(how, sizeof(how), "died of signal %u", rec->signal);
+	else if (rec->ran)
+		snprintf(how, sizeof(how), "exited %u", rec->exit_code);
+	else
+		snprintf(how, sizeof(how), "did not run");
+	out_warn("job %s %s after %s; %llu paths changed%s", rec->id, how,
+	    text_us(rec->phases.run),
+	    (unsigned long long)rec->changes.count,
+	    rec->changes.count > 0 ? " (errand diff last)" : "");
+}
+
+static int
+run_job(struct run *r)
+{
+	int rc;
+
+	if (session_open(&r->s) == -1)
+		return (EXIT_OURS);
+	if ((rc = find_root(r)) != 0)
+		return (rc);
+	find_commit(r);
+	if (session_hello(&r->s) == -1)
+		return (EXIT_OURS);
+	fill_submit(r);
+	if ((rc = submit_spec(&r->sub, r->workdir, r->commit, NULL)) != 0)
+		return (rc);
+	if ((rc = send_tree(r)) != 0)
+		return (rc);
+	remember(r);
+	event(r, "submitted");
+	if (r->o.detach) {
+		printf("%s\n", r->f.record.id);
+		return (fflush(stdout) == 0 ? 0 : EXIT_OURS);
+	}
+	r->f.on_state = on_state;
+	r->f.cookie = r;
+	rc = follow_run(&r->f);
+	event(r, "result");
+	summary(r);
+	return (rc);
+}
+
+int
+cmd_run(int argc, char **argv)
+{
+	struct run *r;
+	int rc;
+
+	if ((r = calloc(1, sizeof(*r))) == NULL)
+		return (EXIT_OURS);
+	r->o.s = &r->s;
+	r->s.local = 1;
+	r->f.s = &r->s;
+	r->f.show = FOLLOW_BOTH;
+	if ((rc = run_opts_parse(argc, argv, &r->o)) == 0) {
+		progress_init(r->s.quiet || r->s.json);
+		if (follow_signals() == -1 ||
+		    (r->sub.extra = objtab_new()) == NULL)
+			rc = EXIT_OURS;
+		else
+			rc = run_job(r);
+	} else if (rc == -1)
+		rc = 0;
+	session_close(&r->s);
+	follow_done(&r->f);
+	run_opts_done(&r->o);
+	upload_free(r->sub.pending);
+	scan_free(r->sub.scan);
+	objtab_free(r->sub.extra);
+	select_free(r->sel);
+	free(r->commit);
+	free(r);
+	return (rc);
+}

@@ -1,0 +1,86 @@
+/*
+ * What the commands share.
+ */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common.h"
+#include "help.h"
+#include "out.h"
+#include "select.h"
+#include "state.h"
+
+int
+common_option(struct session *s, const char *command, int opt,
+    const char *arg)
+{
+	switch (opt) {
+	case COMMON_ON:
+		s->on = arg;
+		return (0);
+	case COMMON_TENANT:
+		s->tenant = arg;
+		return (0);
+	case COMMON_JSON:
+		s->json = 1;
+		return (0);
+	case 'q':
+		s->quiet = 1;
+		return (0);
+	case COMMON_HELP:
+		help_print(command);
+		return (-1);
+	default:
+		return (out_usage("see above"));
+	}
+}
+
+int
+common_exit(int rc)
+{
+	return (rc == -1 ? 0 : rc);
+}
+
+const char *
+common_job(struct session *s, const char *name)
+{
+	static char job[JOB_ID_LEN + 1];
+	char root[PATH_MAX], why[LIMIT_TEXT];
+	enum select_mode mode;
+
+	if (strcmp(name, "last") != 0 || s->host == NULL)
+		return (name);
+	if (select_find_root(".", 1, root, &mode, why) == -1 ||
+	    state_last_get(root, s->host->tenant, job) == -1)
+		return (name);
+	return (job);
+}
+
+int
+common_record(struct session *s, const char *name, struct job_record *rec)
+{
+	struct client_reply *rep;
+	struct client_open *o;
+	int rc = EXIT_OURS;
+
+	o = calloc(1, sizeof(*o));
+	rep = calloc(1, sizeof(*rep));
+	if (o == NULL || rep == NULL)
+		goto done;
+	name = common_job(s, name);
+	if (strlen(name) > LIMIT_NAME) {
+		rc = out_usage("%s: too long for a job's name", name);
+		goto done;
+	}
+	o->verb = CLIENT_STATUS;
+	memcpy(o->job, name, strlen(name) + 1);
+	if ((rc = session_call(s, o, rep)) == 0) {
+		*rec = rep->record;
+		client_reply_done(rep);
+	}
+done:
+	free(o);
+	free(rep);
+	return (rc);
+}

@@ -1,0 +1,84 @@
+#ifndef ERRAND_CONN_H
+#define ERRAND_CONN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/frame.h"
+#include "proto/client_msg.h"
+
+/*
+ * A client's connection to a host, driven by conn_pump from the one thread of
+ * the client.  Requests are streams; each has a function that gets its frames.
+ *
+ * Invariants:
+ *  1. A stream's function is called only from conn_pump, and not again after
+ *     the frame that ends the stream (final REPLY, RESET), or after conn_end
+ *     of it was reported by a NULL frame.
+ *  2. Once the connection is lost every open stream got a NULL frame, and all
+ *     requests fail.
+ */
+struct conn;
+
+/* ${f} is NULL when the connection is lost.  Return 0, or -1: violation. */
+typedef int conn_frame_fn(void *, const struct frame *f);
+
+/**
+ * conn_open(addr, tenant, why):
+ * Connect to "unix:PATH" and send HELLO; does not wait for the answer.  Return
+ * NULL with a sentence in ${why} (LIMIT_TEXT bytes).
+ */
+struct conn *conn_open(const char *, const char *, char *);
+void conn_close(struct conn *);
+
+/**
+ * conn_hello(c):
+ * Wait for the host's HELLO.  Return it (borrowed), or NULL with conn_why.
+ */
+const struct client_hello *conn_hello(struct conn *);
+
+/* The host's HELLO if it has come. */
+const struct client_hello *conn_host(const struct conn *);
+
+/**
+ * conn_request(c, open, fn, cookie):
+ * Open a stream.  Returns its number, or 0 when the connection is lost.
+ */
+uint32_t conn_request(struct conn *, const struct client_open *,
+    conn_frame_fn *, void *);
+
+/* Send DATA or END on a stream.  0, or -1. */
+int conn_data(struct conn *, uint32_t, uint8_t channel, const void *, size_t);
+int conn_end(struct conn *, uint32_t);
+
+/* The stream's DATA was used: let the host send as much again. */
+int conn_consumed(struct conn *, uint32_t, size_t);
+
+/* DATA bytes of a stream that are not yet written. */
+size_t conn_waiting(const struct conn *, uint32_t);
+
+/**
+ * conn_pump(c, timeout_ms):
+ * Wait for something to happen and handle it: at most ${timeout_ms} (-1: until
+ * something does).  Also returns when a descriptor given to conn_watch is
+ * readable, after calling its function, or when a signal came in.  Return 0,
+ * or -1 when the connection is lost.
+ */
+int conn_pump(struct conn *, int);
+
+/* One more descriptor to wait for; -1 takes it away. */
+void conn_watch(struct conn *, int, void (*)(void *), void *);
+
+/* Pump until ${*flag} is not 0.  0, or -1 when the connection is lost. */
+int conn_until(struct conn *, const int *);
+
+int conn_lost(const struct conn *);
+const char *conn_why(const struct conn *);
+
+/* The host's error when it ended the connection with one, else NULL. */
+const struct err *conn_err(const struct conn *);
+
+uint64_t conn_sent(const struct conn *);        /* DATA bytes */
+uint64_t conn_received(const struct conn *);
+
+#endif /* !ERRAND_CONN_H */

@@ -1,0 +1,226 @@
+/*
+ * errandctl tenant list|show|add.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ctl.h"
+#include "json.h"
+#include "lib/text.h"
+#include "out.h"
+
+enum {
+	OPT_UID = 256, OPT_SLOTS, OPT_CPUS, OPT_MEMORY, OPT_PIDS, OPT_DISK,
+	OPT_STORE, OPT_TIMEOUT, OPT_NET
+};
+
+static const struct option longs[] = {
+	{ "uid", required_argument, NULL, OPT_UID },
+	{ "slots", required_argument, NULL, OPT_SLOTS },
+	{ "cpus", required_argument, NULL, OPT_CPUS },
+	{ "memory", required_argument, NULL, OPT_MEMORY },
+	{ "pids", required_argument, NULL, OPT_PIDS },
+	{ "disk", required_argument, NULL, OPT_DISK },
+	{ "store", required_argument, NULL, OPT_STORE },
+	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
+	{ "net", required_argument, NULL, OPT_NET },
+	{ NULL, 0, NULL, 0 }
+};
+
+static json_t *
+tenant_json(const struct tenant_info *t)
+{
+	json_t *o = json_object(), *uids = json_array();
+	uint32_t i;
+
+	for (i = 0; i < t->nuids; i++)
+		json_array_append_new(uids, json_integer(t->uids[i]));
+	json_object_set_new(o, "name", json_string(t->name));
+	json_object_set_new(o, "id", json_integer(t->id));
+	json_object_set_new(o, "uids", uids);
+	json_object_set_new(o, "host_uid", json_integer(t->host_uid));
+	json_object_set_new(o, "slots", json_integer(t->slots));
+	json_object_set_new(o, "net", json_string(t->net_host ? "host" :
+	    "none"));
+	json_object_set_new(o, "automatic", json_boolean(t->automatic));
+	json_object_set_new(o, "cpus_milli",
+	    json_integer(t->limits.cpus_milli));
+	json_object_set_new(o, "memory_bytes",
+	    json_integer((json_int_t)t->limits.memory));
+	json_object_set_new(o, "pids", json_integer(t->limits.pids));
+	json_object_set_new(o, "running", json_integer(t->running));
+	json_object_set_new(o, "queued", json_integer(t->queued));
+	return (o);
+}
+
+static void
+show(const struct tenant_info *t)
+{
+	uint32_t i;
+
+	printf("%-16s uid", t->name);
+	for (i = 0; i < t->nuids; i++)
+		printf("%c%u", i == 0 ? ' ' : ',', t->uids[i]);
+	printf("%s, runs as %u, network %s, %u running, %u queued%s\n",
+	    t->nuids == 0 ? " none" : "", t->host_uid, t->net_host ?
+	    "none or host" : "none", t->running, t->queued, t->automatic ?
+	    ", made by itself" : "");
+}
+
+static int
+number(const char *text, uint32_t *out)
+{
+	unsigned long v;
+	char *end;
+
+	errno = 0;
+	v = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 ||
+	    v > UINT32_MAX)
+		return (-1);
+	*out = (uint32_t)v;
+	return (0);
+}
+
+/* A number, or the name of a local user. */
+static int
+add_uid(struct tenant_info *t, const char *arg)
+{
+	const struct passwd *pw;
+	uint32_t uid;
+
+	if (number(arg, &uid) == -1) {
+		if ((pw = getpwnam(arg)) == NULL)
+			return (-1);
+		uid = pw->pw_uid;
+	}
+	if (t->nuids == sizeof(t->uids) / sizeof(t->uids[0]))
+		return (-1);
+	t->uids[t->nuids++] = uid;
+	return (0);
+}
+
+static int
+set_option(struct tenant_info *t, int opt, const char *arg)
+{
+	switch (opt) {
+	case OPT_UID:
+		return (add_uid(t, arg));
+	case OPT_SLOTS:
+		return (number(arg, &t->slots));
+	case OPT_CPUS:
+		return (text_cpus(arg, &t->limits.cpus_milli));
+	case OPT_MEMORY:
+		return (text_size(arg, &t->limits.memory));
+	case OPT_PIDS:
+		return (number(arg, &t->limits.pids));
+	case OPT_DISK:
+		return (text_size(arg, &t->limits.disk));
+	case OPT_STORE:
+		return (text_size(arg, &t->store_bytes));
+	case OPT_TIMEOUT:
+		return (text_duration(arg, &t->limits.runtime_us));
+	case OPT_NET:
+		t->net_host = strcmp(arg, "host") == 0;
+		return (t->net_host || strcmp(arg, "none") == 0 ? 0 : -1);
+	default:
+		return (-1);
+	}
+}
+
+static int
+call(struct session *s, struct client_open *o, struct client_reply *r)
+{
+	uint32_t i;
+	int rc;
+
+	o->verb = CLIENT_ADMIN;
+	if ((rc = session_call(s, o, r)) != 0)
+		return (rc);
+	for (i = 0; i < r->ntenants; i++) {
+		if (s->json)
+			(void)json_print(tenant_json(&r->tenants[i]),
+			    STDOUT_FILENO);
+		else
+			show(&r->tenants[i]);
+	}
+	return (0);
+}
+
+static int
+list(struct session *s, struct client_open *o, struct client_reply *r)
+{
+	uint32_t n;
+	int rc;
+
+	o->admin = SNAP_ADMIN_TENANT_LIST;
+	do {
+		if ((rc = call(s, o, r)) != 0)
+			return (rc);
+		n = r->ntenants;
+		if (n > 0)      /* go on after the last one seen */
+			o->tenant.id = r->tenants[n - 1].id;
+		client_reply_done(r);
+	} while (n > 0);
+	return (0);
+}
+
+static int
+named(struct session *s, int argc, char **argv, struct client_open *o,
+    struct client_reply *r)
+{
+	int c, rc;
+
+	o->admin = strcmp(argv[0], "add") == 0 ? SNAP_ADMIN_TENANT_ADD :
+	    SNAP_ADMIN_TENANT_SHOW;
+	optind = 1;
+	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1)
+		if (o->admin != SNAP_ADMIN_TENANT_ADD || c == '?' ||
+		    set_option(&o->tenant, c, optarg) == -1)
+			return (out_usage("tenant %s: %s is not valid here",
+			    argv[0], c == '?' ? "that option" : optarg));
+	if (argc - optind != 1)
+		return (out_usage("tenant %s needs one NAME", argv[0]));
+	if (!text_tenant_valid(argv[optind]))
+		return (out_usage("%s: a tenant's name is 1 to %d of a-z, 0-9, "
+		    "_ and -, and begins with a letter or _", argv[optind],
+		    TENANT_NAME_MAX));
+	memcpy(o->tenant.name, argv[optind], strlen(argv[optind]) + 1);
+	rc = call(s, o, r);
+	if (rc == 0)
+		client_reply_done(r);
+	return (rc);
+}
+
+int
+ctl_tenant(struct session *s, int argc, char **argv)
+{
+	struct client_reply *r;
+	struct client_open *o;
+	int rc = EXIT_OURS;
+
+	if (argc < 2 || (strcmp(argv[1], "list") != 0 &&
+	    strcmp(argv[1], "show") != 0 && strcmp(argv[1], "add") != 0))
+		return (out_usage("tenant list, tenant show NAME or tenant "
+		    "add NAME"));
+	if (session_hello(s) == -1)
+		return (EXIT_NO);
+	o = calloc(1, sizeof(*o));
+	r = calloc(1, sizeof(*r));
+	if (o == NULL || r == NULL)
+		goto done;
+	if (strcmp(argv[1], "list") == 0)
+		rc = argc == 2 ? list(s, o, r) :
+		    out_usage("tenant list takes no arguments");
+	else
+		rc = named(s, argc - 1, argv + 1, o, r);
+done:
+	free(o);
+	free(r);
+	return (rc);
+}

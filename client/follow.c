@@ -1,0 +1,359 @@
+/*
+ * Follows a job.  Writes its output to stdout and stderr; touches no file.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "follow.h"
+#include "lib/io.h"
+#include "out.h"
+
+#define RECONNECT_US    60000000ULL
+#define RECONNECT_MS    200
+
+static int sig_pipe[2] = { -1, -1 };
+static volatile sig_atomic_t sig_seen[65];
+
+static void
+on_signal(int sig)
+{
+	int e = errno;
+
+	sig_seen[sig]++;
+	if (write(sig_pipe[1], "", 1) == -1)
+		sig_seen[0] = 1;        /* full: it will be looked at anyway */
+	errno = e;
+}
+
+int
+follow_signals(void)
+{
+	static const int sigs[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	struct sigaction sa = { .sa_handler = on_signal };
+	size_t i;
+
+	if (sig_pipe[0] != -1)
+		return (0);
+	if (pipe2(sig_pipe, O_CLOEXEC | O_NONBLOCK) == -1)
+		return (-1);
+	for (i = 0; i < sizeof(sigs) / sizeof(sigs[0]); i++)
+		if (sigaction(sigs[i], &sa, NULL) == -1)
+			return (-1);
+	signal(SIGPIPE, SIG_IGN);
+	return (0);
+}
+
+int
+follow_interrupted(void)
+{
+	return (sig_seen[SIGINT] + sig_seen[SIGTERM] + sig_seen[SIGHUP] +
+	    sig_seen[SIGQUIT]);
+}
+
+static int
+on_ignored(void *cookie, const struct frame *f)
+{
+	(void)cookie;
+	(void)f;
+	return (0);
+}
+
+static void
+send_signal(struct follow *f, int sig)
+{
+	struct client_open *o;
+
+	if (f->s->c == NULL || (o = calloc(1, sizeof(*o))) == NULL)
+		return;
+	o->verb = CLIENT_KILL;
+	o->signal = (uint8_t)sig;
+	o->no_wait = 1;
+	memcpy(o->job, f->record.id, JOB_ID_LEN + 1);
+	(void)conn_request(f->s->c, o, on_ignored, NULL);
+	free(o);
+}
+
+static int
+grow_refs(struct follow *f, size_t len)
+{
+	uint8_t *p;
+
+	if (f->nrefs + len > (size_t)LIMIT_NEED_REFS * OBJ_REF_LEN)
+		return (-1);
+	if (f->nrefs + len > f->refs_cap) {
+		f->refs_cap = (f->nrefs + len) * 2;
+		if ((p = realloc(f->refs, f->refs_cap)) == NULL)
+			return (-1);
+		f->refs = p;
+	}
+	return (0);
+}
+
+/* Write one piece of output, less what the user asked to leave out. */
+static void
+show(struct follow *f, int fd, const uint8_t *p, size_t len)
+{
+	size_t cut;
+
+	if (f->skip > 0) {
+		cut = len < f->skip ? len : (size_t)f->skip;
+		f->skip -= cut;
+		p += cut;
+		len -= cut;
+	}
+	if (len == 0 || f->broken_pipe)
+		return;
+	if ((fd == STDOUT_FILENO && (f->show & FOLLOW_STDOUT) == 0) ||
+	    (fd == STDERR_FILENO && (f->show & FOLLOW_STDERR) == 0))
+		return;
+	if (io_write(fd, p, len) == -1 && fd == STDOUT_FILENO) {
+		/* As the command itself would have it here. */
+		f->broken_pipe = 1;
+		send_signal(f, SIGPIPE);
+	}
+}
+
+static int
+on_data(struct follow *f, const struct frame *fr)
+{
+	switch (fr->flags) {
+	case FRAME_REFS:
+		if (grow_refs(f, fr->len) == -1)
+			return (-1);
+		memcpy(f->refs + f->nrefs, fr->body, fr->len);
+		f->nrefs += fr->len;
+		break;
+	case FRAME_STDOUT:
+	case FRAME_STDERR:
+		show(f, fr->flags == FRAME_STDOUT ? STDOUT_FILENO :
+		    STDERR_FILENO, fr->body, fr->len);
+		f->offset += fr->len;
+		break;
+	default:
+		return (-1);
+	}
+	return (conn_consumed(f->s->c, fr->stream, fr->len));
+}
+
+static int
+on_reply(struct follow *f, const struct frame *fr)
+{
+	struct client_reply *r;
+	int rc;
+
+	if ((r = calloc(1, sizeof(*r))) == NULL)
+		return (-1);
+	if ((rc = client_reply_parse(fr->body, fr->len, r)) == -1)
+		goto done;
+	switch (r->kind) {
+	case CLIENT_NEED:
+		f->state = FOLLOW_NEED;
+		break;
+	case CLIENT_ACCEPTED:
+	case CLIENT_JOB:
+		f->record = r->record;
+		if (!f->accepted)
+			f->offset = r->offset;
+		f->accepted = 1;
+		f->state = (fr->flags & FRAME_MORE) == 0 &&
+		    r->kind == CLIENT_JOB ? FOLLOW_RESULT : FOLLOW_ACCEPTED;
+		if (f->on_state != NULL)
+			f->on_state(f);
+		break;
+	case CLIENT_RESULT:
+		f->record = r->record;
+		f->state = FOLLOW_RESULT;
+		break;
+	default:
+		rc = -1;
+		break;
+	}
+done:
+	client_reply_done(r);
+	free(r);
+	return (rc);
+}
+
+int
+follow_frame(void *cookie, const struct frame *fr)
+{
+	struct follow *f = cookie;
+
+	if (fr == NULL) {
+		f->state = FOLLOW_LOST;
+		return (0);
+	}
+	switch (fr->type) {
+	case FRAME_DATA:
+		return (on_data(f, fr));
+	case FRAME_REPLY:
+		return (on_reply(f, fr));
+	case FRAME_RESET:
+		f->state = FOLLOW_ERROR;
+		return (err_parse(fr->body, fr->len, &f->err));
+	case FRAME_END:
+		return (0);
+	default:
+		return (-1);
+	}
+}
+
+void
+follow_done(struct follow *f)
+{
+	free(f->refs);
+	f->refs = NULL;
+}
+
+int
+follow_attach(struct follow *f, const char *job, uint64_t offset, int more)
+{
+	struct client_open *o;
+
+	if ((o = calloc(1, sizeof(*o))) == NULL)
+		return (-1);
+	o->verb = CLIENT_ATTACH;
+	o->offset = offset;
+	o->follow = (uint8_t)more;
+	snprintf(o->job, sizeof(o->job), "%s", job);
+	f->state = FOLLOW_WAIT;
+	f->stream = conn_request(f->s->c, o, follow_frame, f);
+	free(o);
+	return (f->stream == 0 ? -1 : 0);
+}
+
+/* Try for a minute to find the host again and go on where we were. */
+static int
+follow_again(struct follow *f)
+{
+	uint64_t until = io_mono_us() + RECONNECT_US;
+
+	if (!f->s->quiet)
+		out_warn("the connection was lost (%s); trying again for a "
+		    "minute", conn_why(f->s->c));
+	do {
+		if (session_reopen(f->s) == 0 && follow_attach(f,
+		    f->record.id, f->offset, 1) == 0)
+			return (0);
+		(void)poll(NULL, 0, RECONNECT_MS);
+	} while (io_mono_us() < until && sig_seen[SIGINT] < 3);
+	return (-1);
+}
+
+struct sigstep {
+	int forwarded;          /* INT signals sent on so far */
+	int term;
+};
+
+/* What came in since the last look: 1 when the user leaves. */
+static int
+handle_signals(struct follow *f, struct sigstep *st)
+{
+	char drain[64];
+
+	while (read(sig_pipe[0], drain, sizeof(drain)) > 0)
+		;
+	if (sig_seen[SIGQUIT] || sig_seen[SIGHUP])
+		return (1);
+	while (st->forwarded < sig_seen[SIGINT]) {
+		if (++st->forwarded == 3)
+			return (1);
+		send_signal(f, st->forwarded == 1 ? SIGINT : SIGKILL);
+	}
+	if (sig_seen[SIGTERM] && !st->term) {
+		st->term = 1;
+		send_signal(f, 0);
+	}
+	return (0);
+}
+
+static void
+on_wake(void *cookie)
+{
+	(void)cookie;           /* the loop looks at the signals itself */
+}
+
+static int
+leave(const struct follow *f)
+{
+	if (sig_seen[SIGQUIT]) {
+		printf("%s\n", f->record.id);
+		return (0);
+	}
+	out_warn("not waiting any longer; see `errand status %s`, `errand "
+	    "attach %s` or `errand kill %s`", f->record.id, f->record.id,
+	    f->record.id);
+	return (EXIT_INTERRUPTED);
+}
+
+int
+follow_run(struct follow *f)
+{
+	struct sigstep st = { 0 };
+
+	conn_watch(f->s->c, sig_pipe[0], on_wake, f);
+	while (f->state < FOLLOW_RESULT) {
+		if (handle_signals(f, &st))
+			return (leave(f));
+		(void)conn_pump(f->s->c, -1);
+		if (f->state != FOLLOW_LOST || f->record.id[0] == '\0')
+			continue;
+		if (follow_again(f) == -1) {
+			out_warn("the host could not be reached again; the "
+			    "state of job %s is unknown; ask for it with "
+			    "`errand status %s`", f->record.id, f->record.id);
+			return (EXIT_OURS);
+		}
+		conn_watch(f->s->c, sig_pipe[0], on_wake, f);
+	}
+	if (f->state == FOLLOW_LOST) {
+		session_lost(f->s);
+		return (EXIT_OURS);
+	}
+	if (f->state == FOLLOW_ERROR) {
+		out_err(&f->err);
+		return (EXIT_OURS);
+	}
+	return (follow_exit_code(f));
+}
+
+/* What of ours failed around the command, in words; "" for nothing. */
+static const char *
+ours_failed(const struct job_record *r)
+{
+	if (r->reason.code != ERR_NONE)
+		return (r->reason.text);
+	if (r->ran && !r->changes.complete)
+		return ("not all changes could be collected");
+	if (r->ran && !r->log.complete)
+		return ("the log is incomplete");
+	if (!r->cleanup)
+		return ("something of the job could not be cleaned up");
+	return ("");
+}
+
+int
+follow_exit_code(const struct follow *f)
+{
+	const struct job_record *r = &f->record;
+	const char *fault = ours_failed(r);
+
+	if (*fault != '\0')
+		out_warn("job %s: %s", r->id, fault);
+	if (r->limit != JOB_LIMIT_NONE)
+		out_warn("job %s: limit: %s", r->id, job_limit_name(r->limit));
+	if (!r->ran)
+		return (r->exit_code == 126 || r->exit_code == 127 ?
+		    r->exit_code : EXIT_OURS);
+	if (r->signal != 0)
+		return (128 + r->signal);
+	if (r->exit_code != 0)
+		return (r->exit_code);
+	return (*fault != '\0' ? EXIT_OURS : 0);
+}

@@ -1,0 +1,123 @@
+/*
+ * Starts `errandd --user` for this user.  Runs one program: the errandd beside
+ * this one, or the installed one.
+ */
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/io.h"
+#include "local.h"
+#include "proto/limits.h"
+#include "state.h"
+
+#define START_US        10000000ULL
+
+extern char **environ;
+
+/* errandd beside this program, else where it is installed. */
+static int
+find_errandd(char *out)
+{
+	static const char *const dirs[] = { "/usr/local/sbin", "/usr/sbin" };
+	ssize_t n;
+	char *slash;
+	size_t i;
+
+	n = readlink("/proc/self/exe", out, PATH_MAX - 16);
+	if (n > 0) {
+		out[n] = '\0';
+		slash = strrchr(out, '/');
+		snprintf(slash, 16, "/errandd");
+		if (access(out, X_OK) == 0)
+			return (0);
+	}
+	for (i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
+		snprintf(out, PATH_MAX, "%s/errandd", dirs[i]);
+		if (access(out, X_OK) == 0)
+			return (0);
+	}
+	return (-1);
+}
+
+static int
+spawn_errandd(const char *path, const char *log)
+{
+	static char user[] = "--user";
+	char *argv[] = { (char *)(uintptr_t)path, user, NULL };
+	posix_spawn_file_actions_t fa;
+	posix_spawnattr_t at;
+	pid_t pid;
+	int rc;
+
+	if (posix_spawn_file_actions_init(&fa) != 0)
+		return (-1);
+	posix_spawn_file_actions_addopen(&fa, 0, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_addopen(&fa, 1, "/dev/null", O_WRONLY, 0);
+	posix_spawn_file_actions_addopen(&fa, 2, log,
+	    O_WRONLY | O_CREAT | O_APPEND, 0600);
+	posix_spawnattr_init(&at);
+	posix_spawnattr_setflags(&at, POSIX_SPAWN_SETSID);
+	rc = posix_spawn(&pid, path, &fa, &at, argv, environ);
+	posix_spawnattr_destroy(&at);
+	posix_spawn_file_actions_destroy(&fa);
+	errno = rc;
+	return (rc == 0 ? 0 : -1);
+}
+
+static int
+running(char *addr)
+{
+	const char *run = getenv("XDG_RUNTIME_DIR");
+	struct stat st;
+
+	if (run != NULL && *run == '/')
+		snprintf(addr, PATH_MAX, "unix:%s/errand/errand.sock", run);
+	else
+		snprintf(addr, PATH_MAX, "unix:/tmp/errand-%ld/errand.sock",
+		    (long)getuid());
+	return (stat(addr + 5, &st) == 0 && S_ISSOCK(st.st_mode) &&
+	    st.st_uid == getuid());
+}
+
+int
+local_start(char *addr, char *why)
+{
+	char path[PATH_MAX], log[PATH_MAX];
+	uint64_t until;
+
+	if (running(addr))
+		return (0);
+	if (find_errandd(path) == -1) {
+		snprintf(why, LIMIT_TEXT, "no host is configured, and errandd "
+		    "is not installed here to start a private one; set "
+		    "ERRAND_HOST=unix:PATH");
+		return (-1);
+	}
+	if (state_path("errandd.log", log) == -1 ||
+	    spawn_errandd(path, log) == -1) {
+		snprintf(why, LIMIT_TEXT, "cannot start %.200s: %s", path,
+		    strerror(errno));
+		return (-1);
+	}
+	until = io_mono_us() + START_US;
+	while (!running(addr)) {
+		if (io_mono_us() > until) {
+			snprintf(why, LIMIT_TEXT, "the private errandd did "
+			    "not start; its log is %.200s", log);
+			return (-1);
+		}
+		(void)poll(NULL, 0, 10);
+	}
+	return (0);
+}

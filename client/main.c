@@ -1,0 +1,102 @@
+/*
+ * errand: the client.
+ *
+ * Theory of operation.  One process, one thread, one connection.  The command
+ * line selects a row of the table below; the command finds the host
+ * (state.c), connects (session.c, conn.c) and makes requests, each on a stream
+ * of its own (proto/client_msg.h).  A tree is read by select.c (which names),
+ * scan.c (their objects, with statcache.c so that unchanged files are not read
+ * again) and sent by submit.c and upload.c; follow.c writes a job's output and
+ * finds the host again when the connection is lost.  Nothing the host says is
+ * believed before it was checked: objects by their ids, names by
+ * lib/tree.c, text by escaping.
+ */
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "cmd.h"
+#include "help.h"
+#include "lib/log.h"
+#include "out.h"
+#include "proto/limits.h"
+
+struct command {
+	const char *name;
+	int (*run)(int, char **);
+};
+
+static const struct command commands[] = {
+	{ "run", cmd_run },
+	{ "ls", cmd_ls },
+	{ "ps", cmd_ps },
+	{ "status", cmd_status },
+	{ "logs", cmd_logs },
+	{ "attach", cmd_attach },
+	{ "wait", cmd_wait },
+	{ "kill", cmd_kill },
+	{ "diff", cmd_diff },
+	{ "fetch", cmd_fetch },
+	{ "receipt", cmd_receipt },
+	{ "verify", cmd_verify },
+	{ "info", cmd_info }
+};
+
+/*
+ * Options before the command (--tenant, --on, --json) go with it: move the
+ * command's name to the front.  Returns where it was, 0 when there is none.
+ */
+static int
+find_command(int argc, char **argv)
+{
+	int i;
+
+	for (i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--tenant") == 0 ||
+		    strcmp(argv[i], "--on") == 0)
+			i++;
+		else if (strncmp(argv[i], "--tenant=", 9) != 0 &&
+		    strncmp(argv[i], "--on=", 5) != 0 &&
+		    strcmp(argv[i], "--json") != 0)
+			break;
+	}
+	return (i < argc && argv[i][0] != '-' ? i : 0);
+}
+
+int
+main(int argc, char **argv)
+{
+	char *name;
+	size_t i;
+	int at;
+
+	setlocale(LC_CTYPE, "C.UTF-8");
+	out_init("errand");
+	log_init("errand", LOG_LEVEL_WARN);
+	if (sodium_init() == -1)
+		fatalx("sodium_init");
+	if (argc < 2 || strcmp(argv[1], "--help") == 0 ||
+	    strcmp(argv[1], "help") == 0 || strcmp(argv[1], "-h") == 0) {
+		help_print(argc > 2 ? argv[2] : NULL);
+		return (argc < 2 ? EXIT_USAGE : 0);
+	}
+	if (strcmp(argv[1], "-V") == 0 || strcmp(argv[1], "--version") == 0) {
+		printf("errand %s, protocol %d\n", ERRAND_VERSION,
+		    PROTO_VERSION);
+		return (0);
+	}
+	if ((at = find_command(argc, argv)) == 0)
+		return (cmd_run(argc, argv));
+	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (strcmp(commands[i].name, argv[at]) != 0)
+			continue;
+		name = argv[at];
+		memmove(argv + 2, argv + 1, (size_t)(at - 1) * sizeof(*argv));
+		argv[1] = name;
+		return (commands[i].run(argc - 1, argv + 1));
+	}
+	return (out_usage("%s: no such command (to run it on the host: "
+	    "errand -- %s)", argv[at], argv[at]));
+}

@@ -1,0 +1,97 @@
+/*
+ * Words for people.  Writes to stdout and stderr only.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/io.h"
+#include "lib/text.h"
+#include "out.h"
+
+static const char *progname = "errand";
+
+void
+out_init(const char *name)
+{
+	progname = name;
+}
+
+static void
+say(const char *text)
+{
+	char esc[4096];
+
+	text_escape(text, strlen(text), esc, sizeof(esc));
+	fprintf(stderr, "%s: %s\n", progname, esc);
+}
+
+void
+out_warn(const char *fmt, ...)
+{
+	char buf[2048];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(buf, sizeof(buf), fmt, ap);
+	va_end(ap);
+	say(buf);
+}
+
+void
+out_err(const struct err *e)
+{
+	out_warn("%s%s", e->text, e->retry ? " (the same command may be tried "
+	    "again)" : "");
+}
+
+int
+out_usage(const char *fmt, ...)
+{
+	char buf[2048];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(buf, sizeof(buf), fmt, ap);
+	va_end(ap);
+	say(buf);
+	fprintf(stderr, "Try '%s --help'.\n", progname);
+	return (EXIT_USAGE);
+}
+
+int
+out_bytes(const void *buf, size_t len)
+{
+	return (io_write(STDOUT_FILENO, buf, len));
+}
+
+const char *
+out_escape(const void *buf, size_t len)
+{
+	static char ring[4][8192];
+	static unsigned next;
+	char *p = ring[next++ % 4];
+
+	text_escape(buf, len, p, sizeof(ring[0]));
+	return (p);
+}
+
+const char *
+out_time(uint64_t us)
+{
+	static char ring[4][40];
+	static unsigned next;
+	char *p = ring[next++ % 4];
+	time_t t = (time_t)(us / 1000000);
+	struct tm tm;
+	size_t n;
+
+	gmtime_r(&t, &tm);
+	n = strftime(p, sizeof(ring[0]), "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(p + n, sizeof(ring[0]) - n, ".%06uZ",
+	    (unsigned)(us % 1000000));
+	return (p);
+}

@@ -1,0 +1,39 @@
+#ifndef ERRAND_OUT_H
+#define ERRAND_OUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proto/job_types.h"
+
+/* What every command of the clients prints and returns. */
+enum exit_code {
+	EXIT_OURS = 120,        /* something of ours failed */
+	EXIT_CONFLICT = 121,
+	EXIT_NO = 1,            /* a question whose answer is no */
+	EXIT_USAGE = 2,
+	EXIT_INTERRUPTED = 130
+};
+
+/* Program name for messages. */
+void out_init(const char *);
+
+/* One line on stderr: "errand: text"; control bytes are escaped. */
+void out_warn(const char *, ...) __attribute__((format(printf, 1, 2)));
+
+/* A typed error of the host, with what to do about it. */
+void out_err(const struct err *);
+
+/* Usage error: prints, with a hint at --help; returns EXIT_USAGE. */
+int out_usage(const char *, ...) __attribute__((format(printf, 1, 2)));
+
+/* Write all to stdout: 0, or -1 (EPIPE is silent). */
+int out_bytes(const void *, size_t);
+
+/* Escaped for people: a static ring of 4 strings. */
+const char *out_escape(const void *, size_t);
+
+/* RFC 3339 with microseconds, UTC; a static ring of 4. */
+const char *out_time(uint64_t us);
+
+#endif /* !ERRAND_OUT_H */

@@ -1,0 +1,311 @@
+/*
+ * Options of `errand run`.  Reads the environment and --env-file.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "help.h"
+#include "lib/io.h"
+#include "lib/text.h"
+#include "out.h"
+#include "run_opts.h"
+
+enum {
+	OPT_NO_SNAPSHOT = 256, OPT_INCLUDE_ALL, OPT_PASSENV, OPT_ENV_FILE,
+	OPT_CPUS, OPT_MEMORY, OPT_PIDS, OPT_DISK, OPT_TIMEOUT, OPT_CPU_TIME,
+	OPT_NET, OPT_AS_ROOT, OPT_NAME, OPT_ID, OPT_ON, OPT_TENANT, OPT_JSON,
+	OPT_STRICT, OPT_HELP
+};
+
+static const struct option longs[] = {
+	{ "detach", no_argument, NULL, 'd' },
+	{ "root", required_argument, NULL, 'C' },
+	{ "workdir", required_argument, NULL, 'w' },
+	{ "no-snapshot", no_argument, NULL, OPT_NO_SNAPSHOT },
+	{ "include-all", no_argument, NULL, OPT_INCLUDE_ALL },
+	{ "strict", no_argument, NULL, OPT_STRICT },
+	{ "env", required_argument, NULL, 'e' },
+	{ "passenv", required_argument, NULL, OPT_PASSENV },
+	{ "env-file", required_argument, NULL, OPT_ENV_FILE },
+	{ "cpus", required_argument, NULL, OPT_CPUS },
+	{ "memory", required_argument, NULL, OPT_MEMORY },
+	{ "pids", required_argument, NULL, OPT_PIDS },
+	{ "disk", required_argument, NULL, OPT_DISK },
+	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
+	{ "cpu-time", required_argument, NULL, OPT_CPU_TIME },
+	{ "net", required_argument, NULL, OPT_NET },
+	{ "as-root", no_argument, NULL, OPT_AS_ROOT },
+	{ "name", required_argument, NULL, OPT_NAME },
+	{ "id", required_argument, NULL, OPT_ID },
+	{ "on", required_argument, NULL, OPT_ON },
+	{ "tenant", required_argument, NULL, OPT_TENANT },
+	{ "quiet", no_argument, NULL, 'q' },
+	{ "verbose", no_argument, NULL, 'v' },
+	{ "json", no_argument, NULL, OPT_JSON },
+	{ "help", no_argument, NULL, OPT_HELP },
+	{ NULL, 0, NULL, 0 }
+};
+
+void
+run_opts_done(struct run_opts *o)
+{
+	size_t i;
+
+	for (i = 0; i < o->nenv; i++) {
+		/* Values may be secrets. */
+		explicit_bzero(o->env[i], strlen(o->env[i]));
+		free(o->env[i]);
+	}
+	free(o->env);
+	o->env = NULL;
+	o->nenv = 0;
+}
+
+/* Add NAME=VALUE; a later one of the same name replaces an earlier one. */
+static int
+env_add(struct run_opts *o, const char *name, size_t nlen, const char *value)
+{
+	char **v, *p;
+	size_t i, len;
+
+	if (nlen == 0)
+		return (out_usage("an environment variable needs a name"));
+	if (strlen(value) + nlen + 1 > LIMIT_ENV_VALUE) {
+		out_warn("the environment variable %.*s is %zu bytes long; the "
+		    "kernel takes at most %d for one", (int)nlen, name,
+		    strlen(value) + nlen + 2, LIMIT_ENV_VALUE + 1);
+		return (EXIT_OURS);
+	}
+	len = nlen + strlen(value) + 2;
+	if ((p = malloc(len)) == NULL ||
+	    (v = realloc(o->env, (o->nenv + 1) * sizeof(*v))) == NULL) {
+		free(p);
+		return (EXIT_OURS);
+	}
+	o->env = v;
+	snprintf(p, len, "%.*s=%s", (int)nlen, name, value);
+	for (i = 0; i < o->nenv; i++)
+		if (strncmp(v[i], name, nlen) == 0 && v[i][nlen] == '=') {
+			free(v[i]);
+			v[i] = p;
+			return (0);
+		}
+	v[o->nenv++] = p;
+	return (0);
+}
+
+static int
+env_pair(struct run_opts *o, const char *pair)
+{
+	const char *eq = strchr(pair, '=');
+
+	if (eq == NULL)
+		return (out_usage("-e %s: needs NAME=VALUE (--passenv NAME "
+		    "sends the caller's value)", pair));
+	return (env_add(o, pair, (size_t)(eq - pair), eq + 1));
+}
+
+static int
+env_pass(struct run_opts *o, const char *name)
+{
+	const char *v = getenv(name);
+
+	if (v == NULL) {
+		out_warn("--passenv %s: it is not set here; nothing was sent",
+		    name);
+		return (EXIT_OURS);
+	}
+	return (env_add(o, name, strlen(name), v));
+}
+
+/* Lines NAME=VALUE; blank lines and those that begin with # are left out. */
+static int
+env_file(struct run_opts *o, const char *path)
+{
+	uint8_t *buf;
+	char *pos, *line;
+	size_t len;
+	unsigned n = 0;
+	int rc = 0;
+
+	if (io_file_read(AT_FDCWD, path, LIMIT_ENV_BYTES, &buf, &len) == -1) {
+		out_warn("--env-file %s: %s", path, strerror(errno));
+		return (EXIT_OURS);
+	}
+	pos = (char *)buf;
+	while (rc == 0 && (line = strsep(&pos, "\n")) != NULL) {
+		n++;
+		if (*line == '\0' || *line == '#')
+			continue;
+		if (strchr(line, '=') == NULL) {
+			out_warn("%s:%u: needs NAME=VALUE", path, n);
+			rc = EXIT_USAGE;
+			break;
+		}
+		rc = env_pair(o, line);
+	}
+	explicit_bzero(buf, len);
+	free(buf);
+	return (rc);
+}
+
+static int
+number(const char *text, uint32_t *out)
+{
+	char *end;
+	unsigned long v;
+
+	errno = 0;
+	v = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 ||
+	    v == 0 || v > UINT32_MAX) {
+		errno = EINVAL;
+		return (-1);
+	}
+	*out = (uint32_t)v;
+	return (0);
+}
+
+static int
+set_net(struct run_opts *o, const char *arg)
+{
+	if (strcmp(arg, "none") == 0)
+		o->net = JOB_NET_NONE;
+	else if (strcmp(arg, "host") == 0)
+		o->net = JOB_NET_HOST;
+	else
+		return (out_usage("--net %s: use none or host", arg));
+	return (0);
+}
+
+/* The options that set a limit: parse into its field. */
+static int
+set_limit(struct run_opts *o, int opt, const char *arg)
+{
+	struct job_limits *l = &o->limits;
+	int rc;
+
+	switch (opt) {
+	case OPT_CPUS:
+		rc = text_cpus(arg, &l->cpus_milli);
+		break;
+	case OPT_MEMORY:
+		rc = text_size(arg, &l->memory);
+		break;
+	case OPT_PIDS:
+		rc = number(arg, &l->pids);
+		break;
+	case OPT_DISK:
+		rc = text_size(arg, &l->disk);
+		break;
+	case OPT_TIMEOUT:
+		rc = text_duration(arg, &l->runtime_us);
+		break;
+	default:
+		rc = text_duration(arg, &l->cpu_us);
+		break;
+	}
+	if (rc == -1)
+		return (out_usage("%s: not a valid amount (sizes: 64K, 512M, "
+		    "2G; durations: 90, 90s, 10m, 2h)", arg));
+	return (0);
+}
+
+static int
+set_option(struct run_opts *o, int opt, const char *arg)
+{
+	switch (opt) {
+	case 'd':
+		o->detach = 1;
+		return (0);
+	case 'C':
+		o->root = arg;
+		return (0);
+	case 'w':
+		o->workdir = arg;
+		return (0);
+	case 'e':
+		return (env_pair(o, arg));
+	case 'q':
+		o->s->quiet = 1;
+		return (0);
+	case 'v':
+		o->s->verbose = 1;
+		return (0);
+	case OPT_NO_SNAPSHOT:
+		o->no_snapshot = 1;
+		return (0);
+	case OPT_INCLUDE_ALL:
+		o->include_all = 1;
+		return (0);
+	case OPT_STRICT:
+		o->strict = 1;
+		return (0);
+	case OPT_PASSENV:
+		return (env_pass(o, arg));
+	case OPT_ENV_FILE:
+		return (env_file(o, arg));
+	case OPT_NET:
+		return (set_net(o, arg));
+	case OPT_AS_ROOT:
+		o->as_root = 1;
+		return (0);
+	case OPT_NAME:
+		o->label = arg;
+		return (0);
+	case OPT_ID:
+		o->id = arg;
+		return (0);
+	case OPT_ON:
+		o->s->on = arg;
+		return (0);
+	case OPT_TENANT:
+		o->s->tenant = arg;
+		return (0);
+	case OPT_JSON:
+		o->s->json = 1;
+		return (0);
+	case OPT_HELP:
+		help_print("run");
+		return (-1);
+	case '?':
+		return (out_usage("see above"));
+	default:
+		return (set_limit(o, opt, arg));
+	}
+}
+
+static int
+check(const struct run_opts *o)
+{
+	if (o->argc == 0)
+		return (out_usage("no command; put it after --, as in: "
+		    "errand -- make"));
+	if (o->label != NULL && (strlen(o->label) == 0 ||
+	    strlen(o->label) > LIMIT_NAME || strpbrk(o->label, "\n\r\t") !=
+	    NULL))
+		return (out_usage("--name: 1 to %d characters on one line",
+		    LIMIT_NAME));
+	if (o->no_snapshot && (o->root != NULL || o->include_all))
+		return (out_usage("--no-snapshot sends nothing; it cannot be "
+		    "combined with -C or --include-all"));
+	return (0);
+}
+
+int
+run_opts_parse(int argc, char **argv, struct run_opts *o)
+{
+	int c, rc;
+
+	optind = 1;
+	while ((c = getopt_long(argc, argv, "+dC:w:e:qv", longs, NULL)) != -1)
+		if ((rc = set_option(o, c, optarg)) != 0)
+			return (rc);
+	o->argv = argv + optind;
+	o->argc = argc - optind;
+	return (check(o));
+}

@@ -1,0 +1,51 @@
+#ifndef ERRAND_SCAN_INTERNAL_H
+#define ERRAND_SCAN_INTERNAL_H
+
+#include <sys/stat.h>
+
+#include "scan.h"
+
+/* Shared by scan.c (directories) and scan_file.c (files). */
+struct link_seen {              /* a file with several names */
+	uint64_t dev, ino;
+	char *path;             /* the first one met */
+};
+
+struct scan {
+	struct scan_opts o;
+	struct scan_sum sum;
+	int rootfd;
+	int64_t start_ns;       /* real time when the scan began */
+	struct statcache *old;  /* NULL: read everything */
+	struct statcache_out *out;
+	struct objtab *tab;
+	char *path;             /* where we are, relative to the root */
+	size_t path_len, path_cap;
+	unsigned depth;
+	int refresh;            /* save the cache though the root is the same */
+	char *why;              /* the caller's, while scan_run runs */
+	struct link_seen *links;
+	size_t nlinks;
+	int64_t file;           /* objtab index of the file being read */
+};
+
+/*
+ * Invariants of struct scan:
+ *  1. ${tab} holds every object of this root that is not below ${old}'s.
+ *  2. ${path} is the directory or file being looked at, without slash at
+ *     either end.
+ */
+
+/**
+ * scan_file(s, dirfd, name, st, ref):
+ * Read a regular file into objects.  ${st} becomes what it was when it was
+ * read.  Returns 0; 0 with ref NONE when it vanished is never given: -1 with
+ * errno and the scan's sentence set.
+ */
+int scan_file(struct scan *, int, const char *, struct stat *,
+    struct obj_ref *);
+
+void scan_note(struct scan *, const char *);
+void scan_links_free(struct scan *);
+
+#endif /* !ERRAND_SCAN_INTERNAL_H */

@@ -1,0 +1,144 @@
+/*
+ * Finding a host and talking to it once.  Uses conn.c and state.c.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "local.h"
+#include "out.h"
+#include "session.h"
+#include "state.h"
+
+static struct err last_err;
+
+int
+session_open(struct session *s)
+{
+	char why[LIMIT_TEXT], none[LIMIT_TEXT];
+
+	if (s->addr[0] == '\0' && ((s->local && s->on != NULL &&
+	    strcmp(s->on, "local") == 0) ||
+	    state_host_addr(s->on, s->addr, none) == -1)) {
+		if (!s->local) {
+			out_warn("%s", none);
+			return (-1);
+		}
+		if (local_start(s->addr, why) == -1) {
+			out_warn("%s", why);
+			return (-1);
+		}
+	}
+	if ((s->c = conn_open(s->addr, s->tenant, why)) == NULL) {
+		out_warn("%s", why);
+		return (-1);
+	}
+	return (0);
+}
+
+void
+session_lost(const struct session *s)
+{
+	if (s->c == NULL)
+		return;
+	if (conn_err(s->c) != NULL)
+		out_err(conn_err(s->c));
+	else
+		out_warn("the connection to the host was lost: %s",
+		    conn_why(s->c));
+}
+
+int
+session_hello(struct session *s)
+{
+	char why[LIMIT_TEXT];
+
+	if (s->c == NULL && session_open(s) == -1)
+		return (-1);
+	if ((s->host = conn_hello(s->c)) == NULL) {
+		session_lost(s);
+		return (-1);
+	}
+	if (state_host_pin(s->addr, s->host->host, s->host->host_key,
+	    why) == -1 && s->verbose)
+		out_warn("%s", why);
+	return (0);
+}
+
+int
+session_reopen(struct session *s)
+{
+	char why[LIMIT_TEXT];
+
+	conn_close(s->c);
+	s->c = conn_open(s->addr, s->tenant, why);
+	if (s->c == NULL)
+		return (-1);
+	if ((s->host = conn_hello(s->c)) == NULL) {
+		conn_close(s->c);
+		s->c = NULL;
+		return (-1);
+	}
+	return (0);
+}
+
+void
+session_close(struct session *s)
+{
+	conn_close(s->c);
+	s->c = NULL;
+}
+
+struct call {
+	struct client_reply *rep;
+	int done;               /* 1 reply, -1 error, -2 lost */
+	struct err err;
+};
+
+static int
+on_call(void *cookie, const struct frame *f)
+{
+	struct call *call = cookie;
+
+	if (f == NULL) {
+		call->done = -2;
+		return (0);
+	}
+	if (f->type == FRAME_RESET) {
+		call->done = -1;
+		return (err_parse(f->body, f->len, &call->err));
+	}
+	if (f->type != FRAME_REPLY || (f->flags & FRAME_MORE) != 0)
+		return (-1);
+	call->done = 1;
+	return (client_reply_parse(f->body, f->len, call->rep));
+}
+
+const struct err *
+session_err(void)
+{
+	return (&last_err);
+}
+
+int
+session_call(struct session *s, const struct client_open *o,
+    struct client_reply *rep)
+{
+	struct call call = { .rep = rep };
+
+	memset(&last_err, 0, sizeof(last_err));
+	memset(rep, 0, sizeof(*rep));
+	if (conn_request(s->c, o, on_call, &call) == 0)
+		call.done = -2;
+	while (call.done == 0 && conn_pump(s->c, -1) == 0)
+		;
+	if (call.done == 1)
+		return (0);
+	if (call.done != -1) {
+		session_lost(s);
+		return (EXIT_NO);
+	}
+	last_err = call.err;
+	out_err(&call.err);
+	return (call.err.code == ERR_INVALID ? EXIT_USAGE : EXIT_NO);
+}

@@ -1,0 +1,42 @@
+#ifndef ERRAND_STATE_H
+#define ERRAND_STATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proto/job_types.h"
+
+/*
+ * What the client remembers, in $XDG_STATE_HOME/errand (else
+ * ~/.local/state/errand), a directory of the user's own, mode 0700:
+ *   hosts          address, host name, host key: pinned at the first contact
+ *   trees/H        stat cache per host key, tenant and root
+ *   last/H         newest job submitted per root
+ */
+
+/* Path of a file below the state directory (made when missing) into ${out}
+ * (PATH_MAX bytes).  0, or -1 with errno. */
+int state_path(const char *, char *);
+
+/* Path of the stat cache for a host key, tenant and root.  0 or -1. */
+int state_tree_path(const uint8_t key[32], const char *tenant,
+    const char *root, char *);
+
+/* Newest job submitted from a root: remember (0/-1) and recall (0/-1). */
+int state_last_set(const char *root, const char *tenant, const char *job);
+int state_last_get(const char *root, const char *tenant, char *job);
+
+/**
+ * state_host_pin(addr, host, key, why):
+ * Remember the host's key at the first contact; later compare.  Return 0, or
+ * -1 with a sentence in ${why} (LIMIT_TEXT bytes) when it is another one.
+ */
+int state_host_pin(const char *, const char *, const uint8_t key[32], char *);
+
+/* Key of a host id (receipt_key_id) among the pinned ones.  0 or -1. */
+int state_host_key(const uint8_t id[8], uint8_t key[32]);
+
+/* The address to use when there is no --on: into ${out} (PATH_MAX + 8). */
+int state_host_addr(const char *on, char *, char *why);
+
+#endif /* !ERRAND_STATE_H */

@@ -1,0 +1,289 @@
+/*
+ * Negotiation with the host.  Sends what objtab and scan hold.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "lib/content.h"
+#include "lib/io.h"
+#include "lib/text.h"
+#include "out.h"
+#include "submit.h"
+#include "upload.h"
+
+#define EAGER_BYTES     (1024 * 1024)   /* content sent without asking */
+#define ROUNDS_MAX      16              /* of NEED */
+#define RETRIES_MAX     5
+#define RETRY_MS        200
+
+static int
+spec_sink(void *cookie, const struct obj_ref *ref, const void *buf,
+    size_t len)
+{
+	return (objtab_add(cookie, ref, buf, len, -1, 0));
+}
+
+/* Names only: values are never part of the spec. */
+static char **
+env_names(const struct run_opts *o)
+{
+	char **v;
+	size_t i;
+
+	if ((v = calloc(o->nenv + 1, sizeof(*v))) == NULL)
+		return (NULL);
+	for (i = 0; i < o->nenv; i++)
+		v[i] = strndup(o->env[i], strcspn(o->env[i], "="));
+	return (v);
+}
+
+int
+submit_spec(struct submit *sub, const char *workdir, const char *commit,
+    const char *project)
+{
+	const struct run_opts *o = sub->o;
+	struct job_spec sp = { .argc = (size_t)o->argc,
+	    .argv = (char **)(uintptr_t)o->argv, .nenv = o->nenv,
+	    .workdir = (char *)(uintptr_t)workdir,
+	    .label = (char *)(uintptr_t)o->label,
+	    .commit = (char *)(uintptr_t)commit,
+	    .project = (char *)(uintptr_t)project };
+	uint8_t *buf;
+	size_t len, i;
+	int rc;
+
+	if ((sp.env = env_names(o)) == NULL)
+		return (EXIT_OURS);
+	rc = job_spec_pack(&sp, &buf, &len);
+	for (i = 0; i < o->nenv; i++)
+		free(sp.env[i]);
+	free(sp.env);
+	if (rc == -1) {
+		out_warn("the command line is too long: at most %s in all",
+		    text_bytes(LIMIT_SPEC));
+		return (EXIT_OURS);
+	}
+	rc = content_from_mem(buf, len, spec_sink, sub->extra, &sub->js.spec);
+	sub->js.spec_len = len;
+	free(buf);
+	return (rc == -1 ? EXIT_OURS : 0);
+}
+
+/* Everything that is new, or only what is not content. */
+static int
+flight_first(struct submit *sub)
+{
+	struct scan_news n = { 0 };
+	struct upload *u;
+	int rc = -1;
+
+	if ((u = upload_new(sub->s->c)) == NULL)
+		return (-1);
+	if (sub->scan != NULL)
+		scan_news(sub->scan, &n);
+	if (objtab_each(sub->extra, -1, 0, upload_object, u) != 0 ||
+	    objtab_each(sub->extra, -1, 1, upload_object, u) != 0)
+		goto done;
+	if (sub->scan != NULL && scan_each(sub->scan, 0, upload_object, u) != 0)
+		goto done;
+	if (sub->scan != NULL && n.content_bytes <= EAGER_BYTES &&
+	    scan_each(sub->scan, 1, upload_object, u) != 0)
+		goto done;
+	rc = upload_end(u);
+done:
+	sub->sent_objects += upload_objects(u);
+	sub->sent_bytes += upload_bytes(u);
+	sub->pending = u;
+	return (rc);
+}
+
+static int
+flight_needed(struct submit *sub, const struct follow *f)
+{
+	struct obj_ref ref;
+	struct upload *u;
+	size_t off;
+	int rc = -1;
+
+	if ((u = upload_new(sub->s->c)) == NULL)
+		return (-1);
+	for (off = 0; off + OBJ_REF_LEN <= f->nrefs; off += OBJ_REF_LEN) {
+		if (obj_ref_decode(f->refs + off, &ref) == -1)
+			goto done;
+		if (objtab_get(sub->extra, -1, &ref, upload_object, u) == 0)
+			continue;
+		if (errno != ENOENT || sub->scan == NULL ||
+		    scan_object(sub->scan, &ref, upload_object, u) != 0)
+			goto done;
+		if (follow_interrupted())
+			goto done;
+	}
+	rc = upload_end(u);
+done:
+	sub->sent_objects += upload_objects(u);
+	sub->sent_bytes += upload_bytes(u);
+	sub->pending = u;
+	return (rc);
+}
+
+/* All values in one piece: NAME=VALUE NUL ... */
+static int
+send_values(const struct submit *sub, uint32_t stream)
+{
+	size_t i;
+
+	for (i = 0; i < sub->o->nenv; i++)
+		if (conn_data(sub->s->c, stream, FRAME_ENV, sub->o->env[i],
+		    strlen(sub->o->env[i]) + 1) == -1)
+			return (-1);
+	return (0);
+}
+
+static int
+ask(struct submit *sub, struct follow *f)
+{
+	struct client_open *o;
+
+	if ((o = calloc(1, sizeof(*o))) == NULL)
+		return (-1);
+	o->verb = CLIENT_SUBMIT;
+	sub->js.shipped_objects = sub->sent_objects;
+	sub->js.shipped_bytes = sub->sent_bytes;
+	sub->js.negotiate_us = io_mono_us() - sub->start_us;
+	o->submit = sub->js;
+	f->state = FOLLOW_WAIT;
+	f->nrefs = 0;
+	f->stream = conn_request(sub->s->c, o, follow_frame, f);
+	free(o);
+	if (f->stream == 0 || send_values(sub, f->stream) == -1 ||
+	    conn_end(sub->s->c, f->stream) == -1)
+		return (-1);
+	while (f->state == FOLLOW_WAIT) {
+		if (follow_interrupted())
+			return (-1);
+		if (conn_pump(sub->s->c, -1) == -1)
+			break;
+	}
+	return (f->state == FOLLOW_LOST ? -1 : 0);
+}
+
+static void
+pending_drop(struct submit *sub)
+{
+	upload_free(sub->pending);
+	sub->pending = NULL;
+}
+
+/*
+ * One whole negotiation on one connection.  The upload's struct must outlive
+ * its stream: it is dropped once the request behind it was answered.
+ */
+static int
+negotiate(struct submit *sub, struct follow *f)
+{
+	int round, rc;
+
+	rc = flight_first(sub);
+	for (round = 0; rc == 0; round++) {
+		if ((rc = ask(sub, f)) == -1)
+			break;
+		if (sub->pending != NULL && upload_done(sub->pending) == -1) {
+			f->state = FOLLOW_ERROR;
+			f->err = *upload_err(sub->pending);
+		}
+		pending_drop(sub);
+		if (f->state != FOLLOW_NEED)
+			return (0);
+		if (round == ROUNDS_MAX) {
+			err_set(&f->err, ERR_INTERNAL, "the host asks for the "
+			    "same objects again and again");
+			f->state = FOLLOW_ERROR;
+			return (0);
+		}
+		rc = flight_needed(sub, f);
+	}
+	return (-1);
+}
+
+enum verdict { V_OK, V_AGAIN, V_FAILED, V_INTERRUPTED, V_RESCAN };
+
+/* The host has answered. */
+static enum verdict
+judge_answer(const struct follow *f, int last)
+{
+	if (f->state != FOLLOW_ERROR)
+		return (V_OK);
+	if (f->err.retry && !last)
+		return (V_AGAIN);
+	out_err(&f->err);
+	return (V_FAILED);
+}
+
+/* Something went wrong before it did; ${e} is errno then. */
+static enum verdict
+judge_failure(const struct submit *sub, int e, int last)
+{
+	if (follow_interrupted())
+		return (V_INTERRUPTED);
+	if (!conn_lost(sub->s->c)) {
+		if (sub->pending == NULL || upload_done(sub->pending) != -1) {
+			errno = e;
+			return (V_RESCAN);
+		}
+		out_err(upload_err(sub->pending));
+		return (V_FAILED);
+	}
+	if (!last && conn_err(sub->s->c) == NULL)
+		return (V_AGAIN);
+	session_lost(sub->s);
+	out_warn("nothing was started");
+	return (V_FAILED);
+}
+
+/* Connect again, waiting a little longer each time. */
+static int
+reopen(struct submit *sub, int *tries)
+{
+	for (; *tries < RETRIES_MAX; (*tries)++) {
+		(void)poll(NULL, 0, RETRY_MS << *tries);
+		if (follow_interrupted())
+			return (-1);
+		if (session_reopen(sub->s) == 0) {
+			(*tries)++;
+			return (0);
+		}
+	}
+	out_warn("the host cannot be reached again; nothing was started");
+	return (-1);
+}
+
+int
+submit_run(struct submit *sub, struct follow *f)
+{
+	enum verdict v;
+	int tries = 0, e;
+
+	f->s = sub->s;
+	for (;;) {
+		errno = 0;
+		if (negotiate(sub, f) == 0)
+			v = judge_answer(f, tries == RETRIES_MAX);
+		else
+			v = judge_failure(sub, errno, tries == RETRIES_MAX);
+		e = errno;
+		if (v != V_AGAIN || reopen(sub, &tries) == -1)
+			break;
+		pending_drop(sub);
+	}
+	if (v == V_OK)
+		return (0);
+	if (follow_interrupted())
+		return (EXIT_INTERRUPTED);
+	errno = e;
+	return (v == V_RESCAN ? -1 : EXIT_OURS);
+}

@@ -1,0 +1,38 @@
+#ifndef ERRAND_SUBMIT_H
+#define ERRAND_SUBMIT_H
+
+#include "follow.h"
+#include "objtab.h"
+#include "run_opts.h"
+#include "scan.h"
+
+/* One submission: what is sent until the host has accepted the job. */
+struct submit {
+	const struct run_opts *o;
+	struct session *s;
+	struct scan *scan;      /* NULL: no snapshot */
+	struct objtab *extra;   /* the spec */
+	struct job_submit js;
+	uint64_t sent_objects, sent_bytes;
+	uint64_t start_us;
+	struct upload *pending; /* the flight whose answer is still to come */
+};
+
+/**
+ * submit_spec(sub, workdir, commit, project):
+ * Encode the spec into ${sub->extra}.  0, or an exit code.
+ */
+int submit_spec(struct submit *, const char *, const char *, const char *);
+
+/**
+ * submit_run(sub, f):
+ * Send objects and request until the host accepts: first what is new, then
+ * what it says it lacks.  Resubmits with the same idempotency id when the
+ * connection is lost or the host asks for it.  Return 0 with ${f} in
+ * FOLLOW_ACCEPTED or later; an exit code after saying why; or -1: a file has
+ * changed since it was read (scan_stale_path), or objects of the cached tree
+ * are wanted (errno ENOENT): scan again.
+ */
+int submit_run(struct submit *, struct follow *);
+
+#endif /* !ERRAND_SUBMIT_H */
