@@ -233,8 +233,7 @@ install: all
 
 # Files under contrib/ and man/ go where their names say.
 put	= $(if $(1),$(INSTALL) -D -m 644 -t $(DESTDIR)$(2) $(1))
-CONTRIB	= $(patsubst %.in,$(B)/%,$(wildcard contrib/systemd/* \
-	  contrib/completion/*))
+CONTRIB	= $(patsubst %.in,$(B)/%,$(wildcard contrib/*))
 
 install-man:
 	$(call put,$(wildcard man/*.1),$(MANDIR)/man1)
@@ -244,9 +243,16 @@ install-man:
 
 install-contrib: $(CONTRIB)
 	$(call put,$(filter %.service %.socket %.slice,$^),$(UNITDIR))
-	$(call put,$(filter %.bash,$^),$(DATADIR)/bash-completion/completions)
-	$(call put,$(filter contrib/completion/_%,$^),$(DATADIR)/zsh/site-functions)
+	$(if $(filter %/errand.bash,$^),$(INSTALL) -D -m 644 \
+	    contrib/errand.bash \
+	    $(DESTDIR)$(DATADIR)/bash-completion/completions/errand && \
+	    ln -sf errand \
+	    $(DESTDIR)$(DATADIR)/bash-completion/completions/errandctl)
+	$(call put,$(filter contrib/_%,$^),$(DATADIR)/zsh/site-functions)
 	$(call put,$(filter %.fish,$^),$(DATADIR)/fish/vendor_completions.d)
+	[ -e $(DESTDIR)$(SYSCONFDIR)/errandd.conf ] || \
+	    $(INSTALL) -D -m 644 -t $(DESTDIR)$(SYSCONFDIR) \
+	    $(filter %/errandd.conf,$^)
 
 clean:
 	rm -rf build build-clang build-san build-clang-san build-crash \

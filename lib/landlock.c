@@ -109,8 +109,8 @@ abi_get(void)
  * Safe with any rights: a domain only ever takes rights away, and the rules
  * are given by descriptors that we already hold.
  */
-int
-sandbox_landlock(const struct sandbox_path *paths, size_t n)
+static int
+restrict_to(const struct sandbox_path *paths, size_t n, int network)
 {
 	struct ll_ruleset rs;
 	size_t i;
@@ -119,6 +119,8 @@ sandbox_landlock(const struct sandbox_path *paths, size_t n)
 	if ((abi = abi_get()) <= 0)
 		return (abi);
 	rs = handled(abi);
+	if (network)
+		rs.net = 0;
 	fd = (int)syscall(SYS_landlock_create_ruleset, &rs, sizeof(rs), 0);
 	if (fd == -1)
 		goto err0;
@@ -137,4 +139,18 @@ err1:
 	io_close(&fd);
 err0:
 	return (-1);
+}
+
+int
+sandbox_landlock(const struct sandbox_path *paths, size_t n)
+{
+
+	return (restrict_to(paths, n, 0));
+}
+
+int
+sandbox_landlock_files(const struct sandbox_path *paths, size_t n)
+{
+
+	return (restrict_to(paths, n, 1));
 }

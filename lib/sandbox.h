@@ -77,6 +77,9 @@ struct sandbox_path {
  */
 int sandbox_landlock(const struct sandbox_path *, size_t);
 
+/* The same, but TCP is left as it is: for jobs, which have a loopback. */
+int sandbox_landlock_files(const struct sandbox_path *, size_t);
+
 /**
  * sandbox_drop(uid, gid):
  * For ever become an ordinary user: no supplementary groups, no capability in

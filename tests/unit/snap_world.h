@@ -47,7 +47,7 @@
 #define NCHANNELS       8       /* of DATA */
 #define MAXOBJ          8192
 #define MAXJOBS         32
-#define MAXSTREAMS      64
+#define MAXSTREAMS      128
 #define WAIT_MS         20000
 
 struct obj {
@@ -103,6 +103,7 @@ struct world {
 	size_t nobjs;
 	struct job_record jobs[MAXJOBS];        /* newest first */
 	size_t njobs;
+	int mute;                       /* the store does not even read */
 	int put_wait;                   /* keep PUTs unanswered */
 	uint64_t puts[256];
 	unsigned int nputs;             /* unanswered */
@@ -118,6 +119,11 @@ struct world {
 	struct err bye;
 	int no_read;                    /* the client does not read */
 	int no_credit;                  /* it reads but grants nothing */
+	int raw;                        /* frames are not checked, and those
+					 * of streams only counted */
+	unsigned int nframes;
+	size_t raw_len;
+	uint8_t raw_buf[2 * FRAME_BODY_MAX];
 	struct seen streams[MAXSTREAMS];
 	size_t nstreams;
 };
@@ -728,6 +734,34 @@ client_write(struct world *w)
 	}
 }
 
+/* For tests that send frames by hand, of streams that fc does not know. */
+static void
+client_raw(struct world *w, const uint8_t *p, size_t len)
+{
+	struct frame f;
+	size_t at = 0;
+
+	assert_true(len <= sizeof(w->raw_buf) - w->raw_len);
+	memcpy(w->raw_buf + w->raw_len, p, len);
+	w->raw_len += len;
+	for (; w->raw_len - at >= FRAME_HEAD; at += FRAME_HEAD + f.len) {
+		f.len = le_get32(w->raw_buf + at);
+		assert_true(f.len <= FRAME_BODY_MAX);
+		if (w->raw_len - at - FRAME_HEAD < f.len)
+			break;
+		f.stream = le_get32(w->raw_buf + at + 4);
+		f.type = w->raw_buf[at + 8];
+		f.flags = w->raw_buf[at + 9];
+		f.body = w->raw_buf + at + FRAME_HEAD;
+		if (f.stream == 0)
+			assert_int_equal(client_frame(w, &f), 0);
+		else
+			w->nframes++;
+	}
+	w->raw_len -= at;
+	memmove(w->raw_buf, w->raw_buf + at, w->raw_len);
+}
+
 static void
 client_read(struct world *w)
 {
@@ -742,7 +776,9 @@ client_read(struct world *w)
 		io_close(&w->sock);
 		return;
 	}
-	if (frame_feed(w->fc, buf, (size_t)n) == -1)
+	if (w->raw)
+		client_raw(w, buf, (size_t)n);
+	else if (frame_feed(w->fc, buf, (size_t)n) == -1)
 		fail_msg("the worker broke the protocol: %s",
 		    frame_fault(w->fc));
 }
@@ -757,7 +793,8 @@ world_step(struct world *w, int ms)
 
 	client_write(w);
 	p[0] = (struct pollfd){ .fd = w->sup, .events = POLLIN };
-	p[1] = (struct pollfd){ .fd = w->store, .events = POLLIN };
+	p[1] = (struct pollfd){ .fd = w->mute ? -1 : w->store,
+	    .events = POLLIN };
 	p[2] = (struct pollfd){ .fd = w->no_read ? -1 : w->sock,
 	    .events = POLLIN };
 	if (p[2].fd != -1 && frame_out(w->fc, &out) > 0)
@@ -973,6 +1010,25 @@ world_free(struct world *w)
 	free(w->objs);
 	free(w->values);
 	free(w);
+}
+
+/* A number in /proc/PID/status of the worker. */
+static unsigned long long
+proc_status(pid_t pid, const char *key, int base)
+{
+	unsigned long long v = ~0ULL;
+	char path[64], line[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f) != NULL) {
+		if (strncmp(line, key, strlen(key)) == 0)
+			v = strtoull(line + strlen(key), NULL, base);
+	}
+	fclose(f);
+	return (v);
 }
 
 /* Close the client's end, and see the worker go with status 0. */

@@ -143,6 +143,7 @@ drv_wait(struct drv *d)
 	int status;
 
 	io_close(&d->fd);
+	kill(d->pid, SIGCONT);          /* a test may have stopped it */
 	assert_int_equal(waitpid(d->pid, &status, 0), d->pid);
 	d->pid = 0;
 	return (WIFSIGNALED(status) ? 1000 + WTERMSIG(status) :
@@ -195,6 +196,7 @@ drv_send(struct drv *d, int fd, struct store_msg *m, int attach)
 	assert_true(n > 0);
 	(void)chan_send_wait(fd, buf, (size_t)n, &attach,
 	    attach == -1 ? 0 : 1);
+	io_close(&attach);
 	return (m->id);
 }
 

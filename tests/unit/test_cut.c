@@ -38,7 +38,8 @@ test_gear(void **state)
 static void
 test_vector(void **state)
 {
-	static const size_t want[] = { 37995, 33674, 33535, 34331, 43096, 8322 };
+	static const size_t want[] = { 37995, 33674, 33535, 34331, 43096,
+	    8322 };
 	uint8_t *buf = malloc(MIB);
 	size_t i, off = 0;
 

@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""peers: time errand beside what people use today, in one run.
+
+usage: peers [--bin DIR] [--rounds N] [--out DIR] [--seed N] [WHAT ...]
+
+WHAT is one of p1 p2 p3 p4 p5 p13; default: all.  Needs root, a private sshd is
+started on 127.0.0.1 for rsync and ssh.  Prints medians, ranges and ratios;
+with --out writes report.json with every raw sample.  Variants take turns
+(A B B A); a failed command ends the run.
+"""
+import argparse, json, os, platform, random, shutil, signal, statistics
+import subprocess, sys, tempfile, time
+
+ap = argparse.ArgumentParser(usage=__doc__)
+ap.add_argument("--bin", default="build/bin")
+ap.add_argument("--rounds", type=int, default=7)
+ap.add_argument("--out")
+ap.add_argument("--seed", type=int, default=20261130)
+ap.add_argument("what", nargs="*")
+a = ap.parse_args()
+what = a.what or ["p1", "p2", "p3", "p4", "p5", "p13"]
+rng = random.Random(a.seed)
+bindir = os.path.abspath(a.bin)
+top = tempfile.mkdtemp(prefix="errand-bench.")
+os.chmod(top, 0o755)
+env = dict(os.environ, HOME=top, XDG_STATE_HOME=top + "/client",
+           ERRAND_HOST="unix:" + top + "/run/errand.sock")
+env["PATH"] = bindir + ":" + env["PATH"]
+report = {"seed": a.seed, "rounds": a.rounds, "machine": platform.uname()._asdict(),
+          "cpus": os.cpu_count(), "samples": {}, "complete": False}
+procs = []
+
+
+def run(argv, cwd=None, **k):
+    p = subprocess.run(argv, cwd=cwd, env=env, stdin=subprocess.DEVNULL,
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, **k)
+    if p.returncode != 0:
+        sys.exit("%s: status %d\n%s" % (argv, p.returncode, p.stderr.decode(errors="replace")))
+    return p
+
+
+def timed(argv, cwd=None):
+    t = time.perf_counter()
+    run(argv, cwd)
+    return time.perf_counter() - t
+
+
+def tree(name, files):
+    d = os.path.join(top, "src", name)
+    for path, size in files:
+        p = os.path.join(d, path)
+        os.makedirs(os.path.dirname(p), exist_ok=True)
+        with open(p, "wb") as f:
+            f.write(rng.randbytes(size))
+    old = time.time() - 60
+    for r, ds, fs in os.walk(d):
+        for f in fs:
+            os.utime(os.path.join(r, f), (old, old))
+    return d
+
+
+WORK = {
+    "big": [("d%d/f%d" % (i % 8, i), 65536) for i in range(128)],
+    "small": [("d%d/f%d" % (i % 10, i), 1024) for i in range(1000)],
+    "wide": [("d%d/f%d" % (i % 100, i), 1024) for i in range(10000)],
+}
+
+
+def start_errandd():
+    conf = top + "/errandd.conf"
+    with open(conf, "w") as f:
+        f.write('state_dir = "%s/state"\nrun_dir = "%s/run"\nlocal_tenants = "auto"\n' % (top, top))
+    log = open(top + "/errandd.log", "w")
+    p = subprocess.Popen([bindir + "/errandd", "-d", "-f", conf], env=env, stdin=subprocess.DEVNULL,
+                         stdout=log, stderr=log)
+    procs.append(p)
+    for _ in range(200):
+        q = subprocess.run([bindir + "/errandctl", "-s", top + "/run/control.sock", "status"],
+                           env=env, capture_output=True)
+        if q.returncode == 0:
+            return p
+        time.sleep(0.05)
+    sys.exit("errandd did not start: " + open(top + "/errandd.log").read())
+
+
+def start_sshd():
+    d = top + "/ssh"
+    os.mkdir(d, 0o700)
+    os.makedirs("/run/sshd", exist_ok=True)
+    for k in ("host", "user"):
+        run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", d + "/" + k])
+    shutil.copy(d + "/user.pub", d + "/authorized")
+    os.chmod(d + "/authorized", 0o600)
+    with open(d + "/sshd_config", "w") as f:
+        f.write("Port 22922\nListenAddress 127.0.0.1\nHostKey %s/host\nAuthorizedKeysFile %s/authorized\n"
+                "StrictModes no\nUsePAM no\nPidFile none\nPermitRootLogin yes\n" % (d, d))
+    procs.append(subprocess.Popen(["/usr/sbin/sshd", "-D", "-f", d + "/sshd_config"],
+                                  stderr=subprocess.DEVNULL))
+    ssh = ["ssh", "-q", "-p", "22922", "-i", d + "/user", "-o", "StrictHostKeyChecking=no",
+           "-o", "UserKnownHostsFile=/dev/null", "-o", "ControlMaster=auto",
+           "-o", "ControlPath=" + d + "/mux", "-o", "ControlPersist=600"]
+    for _ in range(100):
+        if subprocess.run(ssh + ["127.0.0.1", "true"], capture_output=True).returncode == 0:
+            return ssh
+        time.sleep(0.05)
+    sys.exit("sshd did not start")
+
+
+def flush_cost():
+    v = []
+    with open(top + "/append", "ab", buffering=0) as f:
+        for _ in range(50):
+            t = time.perf_counter()
+            f.write(b"x" * 200)
+            os.fdatasync(f.fileno())
+            v.append(time.perf_counter() - t)
+    return statistics.median(v)
+
+
+def compare(name, variants, rounds=None, before=None):
+    """variants: {label: function returning seconds}; A B B A."""
+    samples = {k: [] for k in variants}
+    keys = list(variants)
+    for i in range(rounds or a.rounds):
+        for k in (keys if i % 2 == 0 else keys[::-1]):
+            if before:
+                before(k)
+            samples[k].append(variants[k]())
+    report["samples"][name] = samples
+    med = {k: statistics.median(v) for k, v in samples.items()}
+    for k, v in samples.items():
+        print("  %-34s %8.2f ms  (%.2f to %.2f, n=%d)" % (k, med[k] * 1e3, min(v) * 1e3, max(v) * 1e3, len(v)))
+    return med
+
+
+ERRAND_NONE = ["errand", "run", "-q", "--no-snapshot", "--", "true"]
+BWRAP = ["bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin",
+         "--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64", "--proc", "/proc", "--dev", "/dev",
+         "--tmpfs", "/tmp", "true"]
+
+
+def job(d):
+    return timed(["errand", "run", "-q", "--include-all", "--", "true"], d)
+
+
+def forget():
+    shutil.rmtree(top + "/client", ignore_errors=True)
+
+
+def edit(d):
+    p = os.path.join(d, "d1/f1")
+    with open(p, "r+b") as f:
+        f.write(rng.randbytes(7))
+
+
+def shipped(d):
+    q = run(["errand", "status", "last", "--json"], d)
+    return json.loads(q.stdout)["tree"]
+
+
+def bench():
+    fl = flush_cost()
+    print("one small append with fdatasync: %.3f ms" % (fl * 1e3))
+    report["flush_s"] = fl
+    if "p1" in what:
+        print("P1 job none")
+        m = compare("p1", {"errand none": lambda: timed(ERRAND_NONE), "bwrap true": lambda: timed(BWRAP),
+                           "ssh true, multiplexed": lambda: timed(ssh + ["127.0.0.1", "true"])}, 4 * a.rounds)
+        e, b = m["errand none"], m["bwrap true"]
+        print("  bound 1.5 x bwrap + 3 flushes = %.2f ms: %s; 0.7 x bwrap + 3 flushes = %.2f ms; ssh/errand = %.1f" % (
+            (1.5 * b + 3 * fl) * 1e3, "holds" if e <= 1.5 * b + 3 * fl else "MISSED", (0.7 * b + 3 * fl) * 1e3,
+            m["ssh true, multiplexed"] / e))
+    if "p13" in what:
+        def many():
+            t = time.perf_counter()
+            ps = [subprocess.Popen(ERRAND_NONE, env=env, stdin=subprocess.DEVNULL) for _ in range(16)]
+            if any(p.wait() for p in ps):
+                sys.exit("a job failed")
+            return time.perf_counter() - t
+        print("P13 16 jobs at once")
+        m = compare("p13", {"one": lambda: timed(ERRAND_NONE), "sixteen": many})
+        print("  ratio %.1f (target 10)" % (m["sixteen"] / m["one"]))
+    for pn, w, target in (("p2", "big", 0.4), ("p3", "wide", 0.12)):
+        if pn not in what:
+            continue
+        print("%s job %s cold" % (pn.upper(), w))
+        count = [0]
+
+        def cold():
+            # New content each time, so that nothing of it is known anywhere.
+            count[0] += 1
+            d = tree("%s%d" % (w, count[0]), WORK[w])
+            forget()
+            return d
+
+        def errand_cold():
+            return job(cold())
+
+        def rsync_cold():
+            d = cold()
+            dst = d + ".copy"
+            return timed(["rsync", "-a", "--fsync", "-e", " ".join(ssh), d + "/", "127.0.0.1:" + dst])
+        m = compare(pn, {"errand": errand_cold, "rsync --fsync over ssh": rsync_cold}, min(a.rounds, 3 if w == "wide" else 5))
+        print("  ratio %.3f (target %.2f)" % (m["errand"] / m["rsync --fsync over ssh"], target))
+    if "p4" in what or "p5" in what:
+        d = tree("wide", WORK["wide"])
+        copy = d + ".copy"
+        run(["rsync", "-a", d + "/", copy])
+        job(d)
+
+        def errand_edit():
+            edit(d)
+            return job(d)
+        print("P4, P5 job wide warm and edit")
+        m = compare("p4", {"errand warm": lambda: job(d), "rsync -a local, unchanged": lambda: timed(["rsync", "-a", d + "/", copy])},
+                    2 * a.rounds)
+        p4 = m["errand warm"]
+        print("  ratio %.3f (target 0.5); shipped %s" % (p4 / m["rsync -a local, unchanged"], shipped(d)))
+        m = compare("p5", {"errand edit": errand_edit})
+        print("  edit - warm = %.2f ms (target 8); shipped %s" % ((m["errand edit"] - p4) * 1e3, shipped(d)))
+
+
+try:
+    ssh = start_sshd()
+    start_errandd()
+    bench()
+    report["complete"] = True
+finally:
+    for p in procs[::-1]:
+        p.send_signal(signal.SIGTERM)
+    for p in procs:
+        p.wait()
+    if a.out:
+        os.makedirs(a.out, exist_ok=True)
+        with open(a.out + "/report.json", "w") as f:
+            json.dump(report, f, indent=1)
+    shutil.rmtree(top, ignore_errors=True)

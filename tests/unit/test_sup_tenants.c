@@ -1,0 +1,254 @@
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "lib/log.h"
+#include "sup_capture.h"
+#include "supervisor/tenants.h"
+
+/* Who is whose: ids are assigned once, a uid is one tenant's, files are whole. */
+
+static char dir[64], tdir[80];
+static struct config cfg;
+static int state_fd;
+
+static int
+setup(void **state)
+{
+	(void)state;
+	strcpy(dir, "/tmp/errand-tenants-XXXXXX");
+	if (mkdtemp(dir) == NULL)
+		return (-1);
+	snprintf(tdir, sizeof(tdir), "%s/tenants.d", dir);
+	memset(&cfg, 0, sizeof(cfg));
+	cfg.state_dir = dir;
+	cfg.tenants_dir = tdir;
+	cfg.tenant_uids = (struct uid_range){ 60000, 60009 };
+	cfg.tenant_slots = 3;
+	cfg.defaults.memory = 1000;
+	cfg.defaults.pids = 10;
+	state_fd = open(dir, O_RDONLY | O_DIRECTORY);
+	return (state_fd == -1 ? -1 : 0);
+}
+
+static int
+teardown(void **state)
+{
+	char cmd[128];
+
+	(void)state;
+	close(state_fd);
+	snprintf(cmd, sizeof(cmd), "rm -r %s", dir);
+	return (system(cmd) == 0 ? 0 : -1);
+}
+
+static void
+put(const char *name, const char *text)
+{
+	char path[160];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", tdir, name);
+	assert_non_null(f = fopen(path, "w"));
+	fputs(text, f);
+	fclose(f);
+}
+
+static struct tenant *
+add(struct tenants *ts, const char *name, uint32_t uid, struct err *err)
+{
+	struct tenant_conf tc;
+
+	memset(&tc, 0, sizeof(tc));
+	memset(err, 0, sizeof(*err));
+	strcpy(tc.name, name);
+	tc.nuids = 1;
+	tc.uids[0] = uid;
+	return (tenants_add(ts, &tc, err));
+}
+
+static void
+test_add(void **state)
+{
+	struct tenants *ts;
+	struct tenant *a, *b;
+	struct stat sb;
+	struct err err;
+	char path[160];
+
+	(void)state;
+	assert_non_null(ts = tenants_open(&cfg, state_fd));
+	assert_non_null(a = add(ts, "a", 1, &err));
+	assert_non_null(b = add(ts, "b", 2, &err));
+	assert_int_equal(a->conf.id, 1);
+	assert_int_equal(b->conf.host_uid, 60001);
+	assert_null(add(ts, "c", 2, &err));     /* b's uid */
+	assert_int_equal(err.code, ERR_CONFLICT);
+	assert_null(add(ts, "a", 9, &err));
+	assert_null(add(ts, "../x", 9, &err));
+	assert_int_equal(err.code, ERR_INVALID);
+	snprintf(path, sizeof(path), "%s/b.conf", tdir);
+	assert_int_equal(stat(path, &sb), 0);
+	assert_int_equal(sb.st_mode & 0777, 0600);
+	snprintf(path, sizeof(path), "%s/b.conf.new", tdir);
+	assert_int_equal(stat(path, &sb), -1);
+	tenants_close(ts);
+
+	/* The same after a restart. */
+	assert_non_null(ts = tenants_open(&cfg, state_fd));
+	assert_non_null(b = tenants_by_name(ts, "b"));
+	assert_int_equal(b->conf.id, 2);
+	assert_int_equal(b->conf.host_uid, 60001);
+	assert_ptr_equal(tenants_by_uid(ts, 2, &err), b);
+	assert_ptr_equal(tenants_by_id(ts, 2), b);
+	assert_ptr_equal(tenants_after(ts, 1), b);
+	assert_null(tenants_after(ts, 2));
+	tenants_close(ts);
+}
+
+/* An id is not given again, even when its file and the daemon are gone. */
+static void
+test_never_again(void **state)
+{
+	struct tenants *ts;
+	struct err err;
+	char path[160];
+
+	(void)state;
+	assert_non_null(ts = tenants_open(&cfg, state_fd));
+	assert_non_null(add(ts, "a", 1, &err));
+	tenants_close(ts);
+	snprintf(path, sizeof(path), "%s/a.conf", tdir);
+	assert_int_equal(unlink(path), 0);
+	assert_non_null(ts = tenants_open(&cfg, state_fd));
+	assert_int_equal(add(ts, "b", 1, &err)->conf.id, 2);
+	tenants_close(ts);
+}
+
+static void
+test_range_full(void **state)
+{
+	struct tenants *ts;
+	struct err err;
+	char name[8];
+	uint32_t i;
+
+	(void)state;
+	assert_non_null(ts = tenants_open(&cfg, state_fd));
+	for (i = 0; i < 10; i++) {
+		snprintf(name, sizeof(name), "t%u", i);
+		assert_non_null(add(ts, name, i, &err));
+	}
+	say_begin();
+	assert_null(add(ts, "more", 99, &err));
+	(void)say_end();
+	assert_int_equal(err.code, ERR_LIMIT);
+	assert_non_null(strstr(err.text, "longer range"));
+	tenants_close(ts);
+}
+
+static void
+test_auto(void **state)
+{
+	struct tenants *ts;
+	struct tenant *t;
+	struct err err;
+
+	(void)state;
+	memset(&err, 0, sizeof(err));
+	assert_non_null(ts = tenants_open(&cfg, state_fd));
+	assert_null(tenants_by_uid(ts, 0, &err));
+	assert_int_equal(err.code, ERR_UNKNOWN_TENANT);
+	assert_non_null(strstr(err.text, "errandctl tenant add NAME --uid 0"));
+	cfg.local_auto = 1;
+	assert_non_null(t = tenants_by_uid(ts, 0, &err));
+	assert_string_equal(t->conf.name, "root");
+	assert_int_equal(t->conf.automatic, 1);
+	assert_ptr_equal(tenants_by_uid(ts, 0, &err), t);
+	assert_non_null(t = tenants_by_uid(ts, 3999999999, &err));
+	assert_string_equal(t->conf.name, "u3999999999");
+	tenants_close(ts);
+}
+
+static void
+test_files(void **state)
+{
+	struct tenants *ts;
+	struct tenant *a, *b;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(mkdir(tdir, 0700), 0);
+	put("a.conf", "uids = {7}\nslots = 9\nlimits {\n\tpids = 5\n}\n");
+	put("b.conf", "id = 1\nuids = {8, 9}\nnet = host\n");
+	put("README", "not ours\n");
+	assert_non_null(ts = tenants_open(&cfg, state_fd));
+	assert_non_null(a = tenants_by_name(ts, "a"));
+	assert_non_null(b = tenants_by_name(ts, "b"));
+	assert_int_equal(b->conf.id, 1);
+	assert_int_equal(a->conf.id, 2);
+	assert_int_equal(tenant_slots(ts, a), 9);
+	assert_int_equal(tenant_slots(ts, b), 3);
+	assert_int_equal(b->conf.net_host, 1);
+
+	/* A reload changes what may change, and keeps the object. */
+	put("a.conf", "uids = {7, 10}\n");
+	assert_int_equal(tenants_reload(ts), 0);
+	assert_ptr_equal(tenants_by_uid(ts, 10, &err), a);
+	assert_int_equal(tenant_slots(ts, a), 3);
+	assert_int_equal(a->conf.id, 2);
+
+	/* A bad file leaves everything as it was. */
+	put("a.conf", "uids = {8}\n");
+	say_begin();
+	assert_int_equal(tenants_reload(ts), -1);
+	assert_non_null(strstr(say_end(), "a uid in common"));
+	assert_ptr_equal(tenants_by_uid(ts, 10, &err), a);
+	put("a.conf", "id = 5\n");
+	say_begin();
+	assert_int_equal(tenants_reload(ts), -1);
+	assert_non_null(strstr(say_end(), "cannot change"));
+	put("a.conf", "host_uid = 5\n");
+	say_begin();
+	assert_int_equal(tenants_reload(ts), -1);
+	assert_non_null(strstr(say_end(), "outside tenant_uids"));
+	tenants_close(ts);
+}
+
+static void
+test_limits(void **state)
+{
+	struct job_limits l;
+	struct tenants *ts;
+	struct tenant *a;
+	struct err err;
+
+	(void)state;
+	assert_non_null(ts = tenants_open(&cfg, state_fd));
+	assert_non_null(a = add(ts, "a", 1, &err));
+	a->conf.limits.pids = 4;
+	tenant_limits(ts, a, &l);
+	assert_int_equal(l.pids, 4);
+	assert_int_equal(l.memory, 1000);
+	tenants_close(ts);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_add), T(test_never_again), T(test_range_full),
+		T(test_auto), T(test_files), T(test_limits),
+	};
+
+	log_init("test", LOG_LEVEL_WARN);
+	return (cmocka_run_group_tests(tests, NULL, NULL));
+}
