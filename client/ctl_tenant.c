@@ -178,7 +178,7 @@ named(struct session *s, int argc, char **argv, struct client_open *o,
 
 	o->admin = strcmp(argv[0], "add") == 0 ? SNAP_ADMIN_TENANT_ADD :
 	    SNAP_ADMIN_TENANT_SHOW;
-	optind = 1;
+	optind = 0;     /* afresh: main took its own with "+" */
 	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1)
 		if (o->admin != SNAP_ADMIN_TENANT_ADD || c == '?' ||
 		    set_option(&o->tenant, c, optarg) == -1)

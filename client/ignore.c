@@ -305,12 +305,20 @@ glob_one(const char *p, const char *pe, const char *s, int path)
 	}
 }
 
-/* Is "**" at ${p} one that spans directories? */
-static int
+/*
+ * Where the run of stars at ${p} ends when it is one that spans directories:
+ * two or more (as Git has it), with nothing but slashes beside them.  Else
+ * NULL.
+ */
+static const char *
 spans(const char *start, const char *p, const char *pe)
 {
-	return (pe - p >= 2 && p[1] == '*' && (p == start || p[-1] == '/') &&
-	    (p + 2 == pe || p[2] == '/'));
+	const char *e = p;
+
+	while (e < pe && *e == '*')
+		e++;
+	return (e - p >= 2 && (p == start || p[-1] == '/') &&
+	    (e == pe || *e == '/') ? e : NULL);
 }
 
 /*
@@ -326,10 +334,11 @@ ignore_glob(const char *pat, size_t plen, const char *str, size_t slen,
 	const char *next;
 
 	for (;;) {
-		if (path && p < pe && *p == '*' && spans(pat, p, pe)) {
-			if (p + 2 == pe)        /* at the end: all below */
-				return (p == pat || s < se);
-			deep = p + 3;
+		if (path && p < pe && *p == '*' &&
+		    (next = spans(pat, p, pe)) != NULL) {
+			if (next == pe)         /* at the end: all below */
+				return (1);
+			deep = next + 1;
 			deep_s = s;
 			star = NULL;
 			p = deep;
@@ -369,6 +378,26 @@ ignore_glob(const char *pat, size_t plen, const char *str, size_t slen,
 	}
 }
 
+/*
+ * A rule with a slash, against a whole path.  As in Git, the literal head of
+ * the pattern is compared first and what follows begins anew: "c**" before a
+ * slash then spans directories.
+ */
+static int
+match_anchored(const struct rule *r, const char *path, size_t len)
+{
+	size_t n;
+
+	for (n = 0; n < r->len; n++)
+		if (strchr("*?[\\", r->pat[n]) != NULL)
+			break;
+	if (len < n || memcmp(r->pat, path, n) != 0)
+		return (0);
+	if (n == r->len)
+		return (len == n);
+	return (ignore_glob(r->pat + n, r->len - n, path + n, len - n, 1));
+}
+
 int
 ignore_match(const struct ignore *ig, const char *path, size_t len, int isdir,
     unsigned *line)
@@ -388,7 +417,7 @@ ignore_match(const struct ignore *ig, const char *path, size_t len, int isdir,
 		r = &ig->rules[i - 1];
 		if (r->dironly && !isdir)
 			continue;
-		if (r->anchored ? !ignore_glob(r->pat, r->len, path, len, 1) :
+		if (r->anchored ? !match_anchored(r, path, len) :
 		    !ignore_glob(r->pat, r->len, base,
 		    len - (size_t)(base - path), 0))
 			continue;
