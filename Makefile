@@ -157,7 +157,7 @@ $(B)/%: %.in
 # the directories whose headers it includes; calls for which it defines a
 # __wrap_NAME at the start of a line are wrapped.
 TEST_SRC = $(sort $(wildcard $(patsubst %,tests/%/*.c,unit proto system crash \
-	  bench)))
+	  bench hostile raw tools)))
 TESTS	= $(patsubst %.c,$(B)/%,$(TEST_SRC))
 FUZZERS	= $(patsubst %.c,$(B)/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 TEST_LIBS = $(PKGS) cmocka

@@ -141,20 +141,49 @@ make_one(struct fetch *f, const struct change *c, const char *path)
 	return (rc);
 }
 
-/* Directories' own modes, after everything is in them. */
+/*
+ * Directories' own modes, after everything is in them: children before
+ * parents, so that one that may not be entered is the last to be touched.
+ */
 static int
-dir_mode(const struct fetch *f, const struct change *c, const char *path)
+dir_modes(const struct fetch *f)
 {
-	int fd, rc;
+	static char path[65536];
+	struct change_iter it;
+	struct change c, *v = NULL, *p;
+	size_t n = 0, cap = 0;
+	int fd, rc = 0;
 
-	if ((fd = beneath(f->dirfd, path, O_RDONLY | O_DIRECTORY)) == -1)
+	if (change_iter_init(&it, f->list, f->len) == -1)
 		return (-1);
-	rc = fchmod(fd, c->mode);
-	close(fd);
+	while (change_iter_next(&it, &c) == 1) {
+		if (c.kind != TREE_DIR || !selected(f, &c))
+			continue;
+		if (n == cap) {
+			cap = cap == 0 ? 64 : cap * 2;
+			if ((p = realloc(v, cap * sizeof(*v))) == NULL) {
+				rc = -1;
+				break;
+			}
+			v = p;
+		}
+		v[n++] = c;
+	}
+	while (rc == 0 && n-- > 0) {
+		memcpy(path, v[n].path, v[n].path_len);
+		path[v[n].path_len] = '\0';
+		if ((fd = beneath(f->dirfd, path, O_RDONLY |
+		    O_DIRECTORY)) == -1 || fchmod(fd, v[n].mode) == -1) {
+			out_warn("%s: %s", path, strerror(errno));
+			rc = -1;
+		}
+		io_close(&fd);
+	}
+	free(v);
 	return (rc);
 }
 
-enum pass { PASS_FILES, PASS_LINKS, PASS_MODES };
+enum pass { PASS_FILES, PASS_LINKS };
 
 static int
 fetch_pass(struct fetch *f, enum pass pass)
@@ -175,10 +204,8 @@ fetch_pass(struct fetch *f, enum pass pass)
 		}
 		memcpy(path, c.path, c.path_len);
 		path[c.path_len] = '\0';
-		if (pass == PASS_MODES ? c.kind == TREE_DIR :
-		    (c.kind == TREE_LINK) == (pass == PASS_LINKS))
-			rc = pass == PASS_MODES ? dir_mode(f, &c, path) :
-			    make_one(f, &c, path);
+		if ((c.kind == TREE_LINK) == (pass == PASS_LINKS))
+			rc = make_one(f, &c, path);
 		if (rc == -1) {
 			if (objget_err(f->g)->code != ERR_NONE)
 				out_err(objget_err(f->g));
@@ -220,7 +247,7 @@ fetch_into(struct fetch *f, const char *dir)
 	want_all(f);
 	if (fetch_pass(f, PASS_FILES) == -1 ||
 	    fetch_pass(f, PASS_LINKS) == -1 ||
-	    fetch_pass(f, PASS_MODES) == -1) {
+	    dir_modes(f) == -1) {
 		out_warn("%s is incomplete", dir);
 		return (EXIT_OURS);
 	}
@@ -272,7 +299,7 @@ cmd_fetch(int argc, char **argv)
 	const char *dir = NULL;
 	int c, rc;
 
-	while ((c = getopt_long(argc, argv, "o:q", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "o:qv", longs, NULL)) != -1) {
 		if (c == 'o')
 			dir = optarg;
 		else if ((rc = common_option(&s, "fetch", c, optarg)) != 0)

@@ -199,7 +199,7 @@ cmd_ps(int argc, char **argv)
 	unsigned long limit = 50;
 	int c, all = 0, rc;
 
-	while ((c = getopt_long(argc, argv, "an:q", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "an:qv", longs, NULL)) != -1) {
 		if (c == 'a')
 			all = 1;
 		else if (c == 'n') {
@@ -285,7 +285,7 @@ cmd_status(int argc, char **argv)
 	struct objget *g;
 	int c, rc, have;
 
-	while ((c = getopt_long(argc, argv, "q", common_longs, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, "qv", common_longs, NULL)) != -1)
 		if ((rc = common_option(&s, "status", c, optarg)) != 0)
 			return (common_exit(rc));
 	if (argc - optind != 1)
@@ -373,6 +373,7 @@ logs_run(struct session *s, const char *name, const struct logs *l,
 		from = rec->log.bytes > l->tail ? rec->log.bytes - l->tail : 0;
 	f->s = s;
 	f->show = l->show;
+	f->watcher = !exits;
 	f->record = *rec;
 	if (follow_signals() == -1 ||
 	    follow_attach(f, rec->id, from, l->follow) == -1) {
@@ -383,8 +384,6 @@ logs_run(struct session *s, const char *name, const struct logs *l,
 	rc = follow_run(f);
 	if (f->state == FOLLOW_ERROR)
 		rc = EXIT_NO;
-	else if (!exits && f->state == FOLLOW_RESULT)
-		rc = 0;
 done:
 	free(rec);
 	return (rc);
@@ -406,7 +405,7 @@ logs_main(int argc, char **argv, const char *cmd, int attach)
 	struct follow *f;
 	int c, rc;
 
-	while ((c = getopt_long(argc, argv, "fq", logs_longs, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, "fqv", logs_longs, NULL)) != -1)
 		if ((rc = logs_option(&l, &s, cmd, c)) != 0)
 			return (common_exit(rc));
 	if (argc - optind != 1)
@@ -483,7 +482,7 @@ cmd_wait(int argc, char **argv)
 	struct follow *f;
 	int c, i, rc, last = 0;
 
-	while ((c = getopt_long(argc, argv, "q", common_longs, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, "qv", common_longs, NULL)) != -1)
 		if ((rc = common_option(&s, "wait", c, optarg)) != 0)
 			return (common_exit(rc));
 	if (optind == argc)
@@ -597,7 +596,7 @@ cmd_kill(int argc, char **argv)
 	struct session s = { 0 };
 	int c, rc, sig = 0, deliver = 0, last = 0;
 
-	while ((c = getopt_long(argc, argv, "s:fq", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "s:fqv", longs, NULL)) != -1) {
 		if (c == 's') {
 			if ((sig = signal_arg(optarg)) == 0)
 				return (out_usage("-s %s: no such signal",

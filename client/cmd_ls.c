@@ -141,7 +141,7 @@ cmd_ls(int argc, char **argv)
 	const char *root = NULL;
 	int c, all = 0, nul = 0, rc;
 
-	while ((c = getopt_long(argc, argv, "C:zq", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "C:zqv", longs, NULL)) != -1) {
 		if (c == 'C')
 			root = optarg;
 		else if (c == 'a')

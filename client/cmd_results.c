@@ -95,7 +95,7 @@ cmd_diff(int argc, char **argv)
 	struct diff d = { 0 };
 	int c, rc;
 
-	while ((c = getopt_long(argc, argv, "zq", diff_longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "zqv", diff_longs, NULL)) != -1) {
 		if (c == 'z')
 			d.nul = 1;
 		else if (c == OPT_STAT)
@@ -272,7 +272,7 @@ cmd_receipt(int argc, char **argv)
 	const char *file = NULL;
 	int c, rc;
 
-	while ((c = getopt_long(argc, argv, "o:q", common_longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "o:qv", common_longs, NULL)) != -1) {
 		if (c == 'o')
 			file = optarg;
 		else if ((rc = common_option(&s, "receipt", c, optarg)) != 0)
@@ -366,7 +366,7 @@ cmd_verify(int argc, char **argv)
 	const char *key = NULL;
 	int c, rc;
 
-	while ((c = getopt_long(argc, argv, "q", verify_longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "qv", verify_longs, NULL)) != -1) {
 		if (c == OPT_HOST_KEY)
 			key = optarg;
 		else if ((rc = common_option(&s, "verify", c, optarg)) != 0)
@@ -400,7 +400,7 @@ cmd_info(int argc, char **argv)
 	json_t *j;
 	int c, rc;
 
-	while ((c = getopt_long(argc, argv, "q", common_longs, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, "qv", common_longs, NULL)) != -1)
 		if ((rc = common_option(&s, "info", c, optarg)) != 0)
 			return (common_exit(rc));
 	if (session_hello(&s) == -1)

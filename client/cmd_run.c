@@ -64,6 +64,20 @@ on_progress(void *cookie, uint64_t files, uint64_t bytes)
 		(void)conn_pump(r->s.c, 0);
 }
 
+/* Has the path a part that is ".."? */
+static int
+leaves(const char *p)
+{
+	size_t n;
+
+	for (; *p != '\0'; p += n + (p[n] == '/')) {
+		n = strcspn(p, "/");
+		if (n == 2 && p[0] == '.' && p[1] == '.')
+			return (1);
+	}
+	return (0);
+}
+
 /* The directory to run in, relative to the root: -w, else where we stand. */
 static int
 find_workdir(struct run *r)
@@ -77,6 +91,11 @@ find_workdir(struct run *r)
 		if (*w == '/' && n > 0 && strncmp(w, r->root, n) == 0 &&
 		    (w[n] == '/' || w[n] == '\0'))
 			w += w[n] == '/' ? n + 1 : n;
+		while (w[0] == '.' && (w[1] == '/' || w[1] == '\0'))
+			w += w[1] == '/' ? 2 : 1;
+		if (*w == '/' || leaves(w))
+			return (out_usage("-w %s: name a directory inside the "
+			    "tree, relative to its root", r->o.workdir));
 		snprintf(r->workdir, sizeof(r->workdir), "%s", w);
 		return (0);
 	}
@@ -280,6 +299,7 @@ run_job(struct run *r)
 {
 	int rc;
 
+	follow_early(1);
 	if (session_open(&r->s) == -1)
 		return (EXIT_OURS);
 	if ((rc = find_root(r)) != 0)
@@ -290,6 +310,7 @@ run_job(struct run *r)
 	fill_submit(r);
 	if ((rc = submit_spec(&r->sub, r->workdir, r->commit, NULL)) != 0)
 		return (rc);
+	follow_early(0);
 	if ((rc = send_tree(r)) != 0)
 		return (rc);
 	remember(r);

@@ -28,6 +28,9 @@ common_option(struct session *s, const char *command, int opt,
 	case 'q':
 		s->quiet = 1;
 		return (0);
+	case 'v':
+		s->verbose = 1;
+		return (0);
 	case COMMON_HELP:
 		help_print(command);
 		return (-1);

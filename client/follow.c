@@ -19,12 +19,15 @@
 
 static int sig_pipe[2] = { -1, -1 };
 static volatile sig_atomic_t sig_seen[65];
+static volatile sig_atomic_t sig_early;
 
 static void
 on_signal(int sig)
 {
 	int e = errno;
 
+	if (sig_early)
+		_exit(sig == SIGINT ? EXIT_INTERRUPTED : 128 + sig);
 	sig_seen[sig]++;
 	if (write(sig_pipe[1], "", 1) == -1)
 		sig_seen[0] = 1;        /* full: it will be looked at anyway */
@@ -47,6 +50,12 @@ follow_signals(void)
 			return (-1);
 	signal(SIGPIPE, SIG_IGN);
 	return (0);
+}
+
+void
+follow_early(int early)
+{
+	sig_early = early;
 }
 
 int
@@ -115,7 +124,8 @@ show(struct follow *f, int fd, const uint8_t *p, size_t len)
 	if (io_write(fd, p, len) == -1 && fd == STDOUT_FILENO) {
 		/* As the command itself would have it here. */
 		f->broken_pipe = 1;
-		send_signal(f, SIGPIPE);
+		if (!f->watcher)
+			send_signal(f, SIGPIPE);
 	}
 }
 
@@ -259,6 +269,8 @@ handle_signals(struct follow *f, struct sigstep *st)
 
 	while (read(sig_pipe[0], drain, sizeof(drain)) > 0)
 		;
+	if (f->watcher)
+		return (follow_interrupted() || f->broken_pipe);
 	if (sig_seen[SIGQUIT] || sig_seen[SIGHUP])
 		return (1);
 	while (st->forwarded < sig_seen[SIGINT]) {
@@ -282,6 +294,8 @@ on_wake(void *cookie)
 static int
 leave(const struct follow *f)
 {
+	if (f->watcher)
+		return (f->broken_pipe ? 128 + SIGPIPE : EXIT_INTERRUPTED);
 	if (sig_seen[SIGQUIT]) {
 		printf("%s\n", f->record.id);
 		return (0);
@@ -320,7 +334,7 @@ follow_run(struct follow *f)
 		out_err(&f->err);
 		return (EXIT_OURS);
 	}
-	return (follow_exit_code(f));
+	return (f->watcher ? 0 : follow_exit_code(f));
 }
 
 /* What of ours failed around the command, in words; "" for nothing. */
@@ -344,6 +358,8 @@ follow_exit_code(const struct follow *f)
 	const struct job_record *r = &f->record;
 	const char *fault = ours_failed(r);
 
+	if (!JOB_IS_FINAL(r->state))
+		return (0);
 	if (*fault != '\0')
 		out_warn("job %s: %s", r->id, fault);
 	if (r->limit != JOB_LIMIT_NONE)

@@ -42,6 +42,7 @@ struct follow {
 	size_t nrefs, refs_cap; /* in bytes */
 	uint64_t offset;
 	uint64_t skip;          /* output bytes to leave out first */
+	int watcher;            /* only looks: its signals are its own */
 	int broken_pipe;        /* nobody reads our output any more */
 	void (*on_state)(struct follow *);
 	void *cookie;
@@ -54,7 +55,7 @@ void follow_done(struct follow *);
 /**
  * follow_run(f):
  * Go on until the job has its result: forwards signals (INT, INT, INT; TERM;
- * QUIT detaches), connects again for 60 s when the connection is lost.
+ * QUIT detaches) unless it is a watcher, which any of them ends; connects again for 60 s when the connection is lost.
  * Returns the exit code of the command line.
  */
 int follow_run(struct follow *);
@@ -67,6 +68,8 @@ int follow_exit_code(const struct follow *);
 
 /* Signals go to a pipe from now on; conn_watch hears it. */
 int follow_signals(void);
+/* While this is set a signal ends the client at once: there is no job yet. */
+void follow_early(int);
 /* Signals caught so far: how many INT, and was there a TERM, HUP or QUIT? */
 int follow_interrupted(void);
 

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "conn.h"
 #include "lib/io.h"
 #include "local.h"
 #include "proto/limits.h"
@@ -75,19 +76,32 @@ spawn_errandd(const char *path, const char *log)
 	return (rc == 0 ? 0 : -1);
 }
 
+/*
+ * Does this user's daemon answer?  The directory must be the user's own: in
+ * /tmp, somebody else could have made it first.
+ */
 static int
-running(char *addr)
+running(char *addr, char *why)
 {
-	const char *run = getenv("XDG_RUNTIME_DIR");
+	char dir[PATH_MAX + 8], *slash;
 	struct stat st;
+	struct conn *c;
 
-	if (run != NULL && *run == '/')
-		snprintf(addr, PATH_MAX, "unix:%s/errand/errand.sock", run);
-	else
-		snprintf(addr, PATH_MAX, "unix:/tmp/errand-%ld/errand.sock",
-		    (long)getuid());
-	return (stat(addr + 5, &st) == 0 && S_ISSOCK(st.st_mode) &&
-	    st.st_uid == getuid());
+	state_private_addr(addr);
+	snprintf(dir, sizeof(dir), "%s", addr + 5);
+	if ((slash = strrchr(dir, '/')) != NULL)
+		*slash = '\0';
+	if (lstat(dir, &st) == -1)
+		return (0);
+	if (!S_ISDIR(st.st_mode) || st.st_uid != getuid()) {
+		snprintf(why, LIMIT_TEXT, "%.200s is not a directory of yours; "
+		    "set XDG_RUNTIME_DIR", dir);
+		return (-1);
+	}
+	if ((c = conn_open(addr, NULL, why)) == NULL)
+		return (0);
+	conn_close(c);
+	return (1);
 }
 
 int
@@ -95,9 +109,16 @@ local_start(char *addr, char *why)
 {
 	char path[PATH_MAX], log[PATH_MAX];
 	uint64_t until;
+	int up;
 
-	if (running(addr))
-		return (0);
+	if ((up = running(addr, why)) != 0)
+		return (up == 1 ? 0 : -1);
+	if (getuid() == 0) {
+		snprintf(why, LIMIT_TEXT, "no host: " RUNDIR "/errand.sock is "
+		    "not there, and root gets no private daemon; start "
+		    "errandd, or set ERRAND_HOST=unix:PATH");
+		return (-1);
+	}
 	if (find_errandd(path) == -1) {
 		snprintf(why, LIMIT_TEXT, "no host is configured, and errandd "
 		    "is not installed here to start a private one; set "
@@ -111,7 +132,7 @@ local_start(char *addr, char *why)
 		return (-1);
 	}
 	until = io_mono_us() + START_US;
-	while (!running(addr)) {
+	while ((up = running(addr, why)) == 0) {
 		if (io_mono_us() > until) {
 			snprintf(why, LIMIT_TEXT, "the private errandd did "
 			    "not start; its log is %.200s", log);
@@ -119,5 +140,5 @@ local_start(char *addr, char *why)
 		}
 		(void)poll(NULL, 0, 10);
 	}
-	return (0);
+	return (up == 1 ? 0 : -1);
 }

@@ -59,7 +59,8 @@ find_command(int argc, char **argv)
 			i++;
 		else if (strncmp(argv[i], "--tenant=", 9) != 0 &&
 		    strncmp(argv[i], "--on=", 5) != 0 &&
-		    strcmp(argv[i], "--json") != 0)
+		    strcmp(argv[i], "--json") != 0 &&
+		    strcmp(argv[i], "-q") != 0 && strcmp(argv[i], "-v") != 0)
 			break;
 	}
 	return (i < argc && argv[i][0] != '-' ? i : 0);
@@ -77,10 +78,13 @@ main(int argc, char **argv)
 	log_init("errand", LOG_LEVEL_WARN);
 	if (sodium_init() == -1)
 		fatalx("sodium_init");
-	if (argc < 2 || strcmp(argv[1], "--help") == 0 ||
-	    strcmp(argv[1], "help") == 0 || strcmp(argv[1], "-h") == 0) {
+	if (argc < 2)
+		return (out_usage("no command; to run one on the host: "
+		    "errand -- COMMAND"));
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0 ||
+	    strcmp(argv[1], "-h") == 0) {
 		help_print(argc > 2 ? argv[2] : NULL);
-		return (argc < 2 ? EXIT_USAGE : 0);
+		return (0);
 	}
 	if (strcmp(argv[1], "-V") == 0 || strcmp(argv[1], "--version") == 0) {
 		printf("errand %s, protocol %d\n", ERRAND_VERSION,

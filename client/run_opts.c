@@ -182,7 +182,27 @@ set_net(struct run_opts *o, const char *arg)
 	return (0);
 }
 
-/* The options that set a limit: parse into its field. */
+static int
+set_cpus(struct job_limits *l, const char *arg)
+{
+	return (text_cpus(arg, &l->cpus_milli) == -1 || l->cpus_milli == 0 ?
+	    -1 : 0);
+}
+
+static int
+set_size(uint64_t *out, const char *arg)
+{
+	return (text_size(arg, out) == -1 || *out == 0 ? -1 : 0);
+}
+
+static int
+set_time(uint64_t *out, const char *arg)
+{
+	return (text_duration(arg, out) == -1 || *out == 0 ? -1 : 0);
+}
+
+/* The options that set a limit: parse into its field.  None may be 0, which
+ * stands for the tenant's own. */
 static int
 set_limit(struct run_opts *o, int opt, const char *arg)
 {
@@ -191,22 +211,22 @@ set_limit(struct run_opts *o, int opt, const char *arg)
 
 	switch (opt) {
 	case OPT_CPUS:
-		rc = text_cpus(arg, &l->cpus_milli);
+		rc = set_cpus(l, arg);
 		break;
 	case OPT_MEMORY:
-		rc = text_size(arg, &l->memory);
+		rc = set_size(&l->memory, arg);
 		break;
 	case OPT_PIDS:
 		rc = number(arg, &l->pids);
 		break;
 	case OPT_DISK:
-		rc = text_size(arg, &l->disk);
+		rc = set_size(&l->disk, arg);
 		break;
 	case OPT_TIMEOUT:
-		rc = text_duration(arg, &l->runtime_us);
+		rc = set_time(&l->runtime_us, arg);
 		break;
 	default:
-		rc = text_duration(arg, &l->cpu_us);
+		rc = set_time(&l->cpu_us, arg);
 		break;
 	}
 	if (rc == -1)

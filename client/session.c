@@ -12,24 +12,29 @@
 
 static struct err last_err;
 
+/* Which host: a given one, or this user's own (started by `errand run`). */
+static int
+find_host(struct session *s, char *why)
+{
+	int rc;
+
+	if (s->addr[0] != '\0')
+		return (0);
+	if ((rc = state_host_addr(s->on, s->addr, why)) != 1)
+		return (rc);
+	if (s->local)
+		return (local_start(s->addr, why));
+	state_private_addr(s->addr);
+	return (0);
+}
+
 int
 session_open(struct session *s)
 {
-	char why[LIMIT_TEXT], none[LIMIT_TEXT];
+	char why[LIMIT_TEXT];
 
-	if (s->addr[0] == '\0' && ((s->local && s->on != NULL &&
-	    strcmp(s->on, "local") == 0) ||
-	    state_host_addr(s->on, s->addr, none) == -1)) {
-		if (!s->local) {
-			out_warn("%s", none);
-			return (-1);
-		}
-		if (local_start(s->addr, why) == -1) {
-			out_warn("%s", why);
-			return (-1);
-		}
-	}
-	if ((s->c = conn_open(s->addr, s->tenant, why)) == NULL) {
+	if (find_host(s, why) == -1 ||
+	    (s->c = conn_open(s->addr, s->tenant, why)) == NULL) {
 		out_warn("%s", why);
 		return (-1);
 	}

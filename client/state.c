@@ -224,21 +224,16 @@ state_host_key(const uint8_t id[8], uint8_t key[32])
 	return (found);
 }
 
-/* The private daemon's socket, or -1 where there is none. */
-static int
-user_socket(char *out)
+void
+state_private_addr(char *out)
 {
 	const char *run = getenv("XDG_RUNTIME_DIR");
-	int n;
 
-	if (run != NULL && *run == '/')
-		n = snprintf(out, PATH_MAX + 8, "unix:%s/errand/errand.sock",
-		    run);
+	if (run != NULL && *run == '/' && strlen(run) < PATH_MAX - 32)
+		snprintf(out, PATH_MAX + 8, "unix:%s/errand/errand.sock", run);
 	else
-		n = snprintf(out, PATH_MAX + 8,
+		snprintf(out, PATH_MAX + 8,
 		    "unix:/tmp/errand-%ld/errand.sock", (long)getuid());
-	return (n > 0 && n < PATH_MAX + 8 && access(out + 5, F_OK) == 0 ? 0 :
-	    -1);
 }
 
 int
@@ -248,7 +243,9 @@ state_host_addr(const char *on, char *out, char *why)
 
 	if (on == NULL && env != NULL && *env != '\0')
 		on = env;
-	if (on != NULL && strcmp(on, "local") != 0) {
+	if (on != NULL && strcmp(on, "local") == 0)
+		return (1);
+	if (on != NULL) {
 		if (strncmp(on, "unix:", 5) != 0 || strlen(on) > PATH_MAX) {
 			snprintf(why, LIMIT_TEXT, "%.200s: not the address of "
 			    "a host; use unix:PATH, or local", on);
@@ -257,14 +254,8 @@ state_host_addr(const char *on, char *out, char *why)
 		memcpy(out, on, strlen(on) + 1);
 		return (0);
 	}
-	if (on == NULL && access(SYSTEM_SOCKET, F_OK) == 0) {
-		snprintf(out, PATH_MAX + 8, "unix:%s", SYSTEM_SOCKET);
-		return (0);
-	}
-	if (user_socket(out) == 0)
-		return (0);
-	snprintf(why, LIMIT_TEXT, "no host: %s is not there and no private "
-	    "daemon is running; start one with `errandd --user -d`, or set "
-	    "ERRAND_HOST=unix:PATH", SYSTEM_SOCKET);
-	return (-1);
+	if (access(SYSTEM_SOCKET, F_OK) != 0)
+		return (1);
+	snprintf(out, PATH_MAX + 8, "unix:%s", SYSTEM_SOCKET);
+	return (0);
 }

@@ -36,7 +36,16 @@ int state_host_pin(const char *, const char *, const uint8_t key[32], char *);
 /* Key of a host id (receipt_key_id) among the pinned ones.  0 or -1. */
 int state_host_key(const uint8_t id[8], uint8_t key[32]);
 
-/* The address to use when there is no --on: into ${out} (PATH_MAX + 8). */
+/**
+ * state_host_addr(on, out, why):
+ * The host to use: ${on}, else ERRAND_HOST, else the system's socket if it is
+ * there; into ${out} (PATH_MAX + 8 bytes).  Return 0; 1 when it is to be this
+ * user's private daemon ("local", or nothing else is there); or -1 with a
+ * sentence in ${why} (LIMIT_TEXT bytes) when what was asked for is no address.
+ */
 int state_host_addr(const char *on, char *, char *why);
+
+/* Address of the private daemon, whether it runs or not (PATH_MAX + 8). */
+void state_private_addr(char *);
 
 #endif /* !ERRAND_STATE_H */

@@ -63,6 +63,11 @@ submit_spec(struct submit *sub, const char *workdir, const char *commit,
 	for (i = 0; i < o->nenv; i++)
 		free(sp.env[i]);
 	free(sp.env);
+	if (rc == -1 && errno == EINVAL) {
+		out_warn("the working directory, the label or a variable's "
+		    "name has a form that cannot be sent");
+		return (EXIT_OURS);
+	}
 	if (rc == -1) {
 		out_warn("the command line is too long: at most %s in all",
 		    text_bytes(LIMIT_SPEC));
@@ -89,6 +94,7 @@ flight_first(struct submit *sub)
 	if (objtab_each(sub->extra, -1, 0, upload_object, u) != 0 ||
 	    objtab_each(sub->extra, -1, 1, upload_object, u) != 0)
 		goto done;
+	upload_count_from_here(u);
 	if (sub->scan != NULL && scan_each(sub->scan, 0, upload_object, u) != 0)
 		goto done;
 	if (sub->scan != NULL && n.content_bytes <= EAGER_BYTES &&

@@ -99,7 +99,7 @@ upload_object(void *cookie, const struct obj_ref *ref, const void *buf,
 		return (-1);
 	u->n += n;
 	u->objects++;
-	u->bytes += len;
+	u->bytes += n;
 	return (u->n >= FRAME_SLICE ? flush(u, 0) : 0);
 }
 

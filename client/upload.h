@@ -26,6 +26,6 @@ int upload_end(struct upload *);
 int upload_done(const struct upload *);
 const struct err *upload_err(const struct upload *);
 uint64_t upload_objects(const struct upload *);
-uint64_t upload_bytes(const struct upload *);   /* raw */
+uint64_t upload_bytes(const struct upload *);   /* as sent */
 
 #endif /* !ERRAND_UPLOAD_H */

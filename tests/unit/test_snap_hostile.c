@@ -5,7 +5,8 @@
 
 #include <zstd.h>
 
-#include "snap_world.h"
+#include "snap_client.h"
+#include "worker-snapshot/session.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define RSS_MAX_KB      1000000

@@ -599,6 +599,47 @@ test_wide(void **state)
 	close(t);
 }
 
+/* More than a pack holds: the next one is begun, the first still read. */
+static void
+test_next_pack(void **state)
+{
+	struct drv *d = *state;
+	struct drv_objs o = { 0 };
+	struct drv_reply r;
+	struct obj_ref first = none, last = none;
+	uint8_t noise[OBJ_MAX];
+	uint64_t i;
+	int t = drv_bind(d, T1, DRV_ALL);
+
+	drv_bytes(1, noise, sizeof(noise));
+	for (i = 0; i < 3700; i++) {
+		memcpy(noise, &i, sizeof(i));
+		last = drv_add(&o, OBJ_CHUNK, noise, sizeof(noise));
+		if (i == 0)
+			first = last;
+		if (o.n == 62)
+			assert_int_equal(drv_put(d, t, &o, &r), ERR_NONE);
+	}
+	assert_int_equal(drv_put(d, t, &o, &r), ERR_NONE);
+	assert_int_equal(drv_publish(d, T1, JOB_A, &none, &last, &r),
+	    ERR_NONE);
+	drv_stat(d, &r);
+	assert_int_equal(r.m.u.ok.stat.packs, 2);
+	assert_int_equal(r.m.u.ok.stat.objects, 3700);
+	close(t);
+	drv_kill(d);
+	assert_int_equal(drv_start(d), 0);
+	t = drv_bind(d, T1, DRV_ALL);
+	assert_int_equal(drv_get(d, t, &first, 1, &r), ERR_NONE);
+	assert_int_equal(r.m.u.ok.objects, 1);
+	drv_reply_done(&r);
+	assert_int_equal(drv_get(d, t, &last, 1, &r), ERR_NONE);
+	assert_int_equal(r.m.u.ok.objects, 1);
+	drv_reply_done(&r);
+	free(o.buf);
+	close(t);
+}
+
 /* A violation on a tenant's channel ends that channel and no other. */
 static void
 test_violations(void **state)
@@ -790,6 +831,7 @@ main(void)
 		TEST(test_flushes),
 		TEST(test_idle_commit),
 		TEST(test_wide),
+		TEST(test_next_pack),
 		TEST(test_violations),
 		TEST(test_rights),
 		TEST(test_flood),

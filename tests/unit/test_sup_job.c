@@ -189,6 +189,14 @@ __wrap_pidfd_dead(int fd)
 	return (!alive);
 }
 
+void
+__wrap_tenant_limits(const struct tenants *ts, const struct tenant *t,
+    struct job_limits *l)
+{
+	(void)ts;
+	*l = t->conf.limits;
+}
+
 struct tenant *
 __wrap_conn_tenant(const struct conn *c)
 {

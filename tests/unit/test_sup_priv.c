@@ -178,7 +178,11 @@ test_logs(void **state)
 	int fd;
 
 	(void)state;
-	assert_true((fd = logs_make(dirfd_, 5, job)) != -1);
+	assert_int_equal(logs_begun(dirfd_, 5, job), 0);
+	assert_int_equal(logs_make(dirfd_, 5, job), 0);
+	assert_int_equal(logs_begun(dirfd_, 5, job), 0);
+	assert_true((fd = logs_begin(dirfd_, 5, job)) != -1);
+	assert_int_equal(logs_begun(dirfd_, 5, job), 1);
 	assert_int_equal(fcntl(fd, F_GETFL) & O_APPEND, O_APPEND);
 	close(fd);
 	assert_int_equal(logs_make(dirfd_, 5, job), -1);

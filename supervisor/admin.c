@@ -1,0 +1,313 @@
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "admin.h"
+#include "cgroup.h"
+#include "child.h"
+#include "config.h"
+#include "conn.h"
+#include "exec_dispatch.h"
+#include "jobs.h"
+#include "lib/io.h"
+#include "lib/log.h"
+#include "pool.h"
+#include "proto/client_msg.h"
+#include "store_client.h"
+#include "sup.h"
+#include "tenants.h"
+
+#define LIST_TENANTS    32      /* in one reply */
+
+/* Waits for the store's figures; the connection may be gone by then. */
+struct status_wait {
+	struct sup *sup;
+	uint64_t serial;
+	uint64_t id;
+};
+
+static struct snap_msg *
+reply_new(struct conn *c, const struct snap_msg *m)
+{
+	struct snap_msg *r = conn_msg(c, SNAP_OK, m->id);
+
+	r->reply_to = SNAP_ADMIN;
+	r->u.admin_ok.verb = m->u.admin.verb;
+	return (r);
+}
+
+/* "Name:\tvalue" of /proc/PID/status in the given base. */
+static uint64_t
+status_value(const char *text, const char *name, int base)
+{
+	const char *p = strstr(text, name);
+
+	return (p == NULL ? 0 : strtoull(p + strlen(name), NULL, base));
+}
+
+/* What the kernel says about a process, not what it says itself. */
+static void
+proc_look(struct proc_info *pi, pid_t pid)
+{
+	char path[64];
+	uint8_t *buf;
+	size_t len;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	if (io_file_read(AT_FDCWD, path, 65536, &buf, &len) == -1)
+		return;
+	pi->uid = (uint32_t)status_value((char *)buf, "\nUid:\t", 10);
+	pi->caps = status_value((char *)buf, "\nCapEff:\t", 16);
+	pi->seccomp = (uint8_t)status_value((char *)buf, "\nSeccomp:\t", 10);
+	pi->no_new_privs = status_value((char *)buf, "\nNoNewPrivs:\t",
+	    10) != 0;
+	free(buf);
+}
+
+static void
+death_text(const struct child *ch, char *out, size_t size)
+{
+	const struct child_death *d = child_last_death(ch);
+
+	if (d == NULL)
+		return;
+	if (d->signal != 0)
+		snprintf(out, size, "signal %d%s%.40s", d->signal,
+		    d->why[0] != '\0' ? ": " : "", d->why);
+	else if (d->code != 0 || d->why[0] != '\0')
+		snprintf(out, size, "status %d%s%.40s", d->code,
+		    d->why[0] != '\0' ? ": " : "", d->why);
+}
+
+static const uint8_t shown[CHILD__NSTATE] = {
+	[CHILD_DOWN] = 0, [CHILD_STARTING] = 1, [CHILD_UP] = 2,
+	[CHILD_STOPPING] = 3, [CHILD_BACKOFF] = 0
+};
+
+static void
+proc_add(struct admin_status *s, const struct child *ch, int32_t landlock)
+{
+	struct proc_info *pi;
+
+	if (s->nprocs >= LIMIT_PROCS)
+		return;
+	pi = &s->procs[s->nprocs++];
+	snprintf(pi->role, sizeof(pi->role), "%s", child_role(ch));
+	pi->pid = (uint32_t)child_pid(ch);
+	pi->uid = child_uid(ch);
+	pi->up = shown[child_state(ch)];
+	pi->restarts = child_restarts(ch);
+	pi->landlock = landlock;
+	death_text(ch, pi->last_death, sizeof(pi->last_death));
+	if (pi->pid != 0)
+		proc_look(pi, (pid_t)pi->pid);
+}
+
+static void
+self_add(const struct sup *sup, struct admin_status *s)
+{
+	struct proc_info *pi = &s->procs[s->nprocs++];
+
+	(void)sup;
+	strcpy(pi->role, "supervisor");
+	pi->pid = (uint32_t)getpid();
+	pi->up = 2;
+	proc_look(pi, getpid());
+}
+
+static void
+procs_fill(struct sup *sup, struct admin_status *s)
+{
+	struct worker *w;
+	size_t i;
+
+	self_add(sup, s);
+	proc_add(s, store_client_child(sup->store), 0);
+	proc_add(s, exec_link_child(sup->exec), 0);
+	for (i = 0; (w = pool_at(sup->pool, i)) != NULL; i++)
+		if (child_state(w->child) != CHILD_DOWN)
+			proc_add(s, w->child, w->landlock);
+}
+
+/* What does not hold on this host, in a sentence. */
+static void
+note_fill(struct sup *sup, struct admin_status *s)
+{
+	const char *why;
+
+	if (!exec_link_ready(sup->exec, &why))
+		snprintf(s->note, sizeof(s->note), "no jobs are run: %s",
+		    why != NULL ? why : "errand-exec is not up");
+	else
+		snprintf(s->note, sizeof(s->note), "%s",
+		    cgroups_note(sup->cgroups));
+}
+
+static void
+status_fill(struct sup *sup, struct admin_status *s)
+{
+	snprintf(s->version, sizeof(s->version), "%s", ERRAND_VERSION);
+	s->uptime_us = io_mono_us() - sup->started_us;
+	s->slots = sup->cfg->slots;
+	s->running = jobs_running(sup->jobs);
+	s->queued = jobs_queued(sup->jobs);
+	s->rootless = (uint8_t)sup->cfg->rootless;
+	snprintf(s->cgroup, sizeof(s->cgroup), "%s",
+	    cgroups_kind(sup->cgroups));
+	note_fill(sup, s);
+	procs_fill(sup, s);
+}
+
+static void
+status_send(struct sup *sup, struct conn *c, uint64_t id,
+    const struct store_msg *stat)
+{
+	struct snap_msg *r = conn_msg(c, SNAP_OK, id);
+	struct admin_status *s = &r->u.admin_ok.status;
+
+	r->reply_to = SNAP_ADMIN;
+	r->u.admin_ok.verb = SNAP_ADMIN_STATUS;
+	status_fill(sup, s);
+	if (stat != NULL && stat->op == STORE_OK) {
+		s->store_objects = stat->u.ok.stat.objects;
+		s->store_bytes = stat->u.ok.stat.object_bytes;
+		s->store_pack_bytes = stat->u.ok.stat.pack_bytes;
+		s->store_jobs = stat->u.ok.stat.jobs;
+		s->store_free = stat->u.ok.stat.disk_free;
+		s->store_commits = stat->u.ok.stat.commits;
+		s->store_flushes = stat->u.ok.stat.flushes;
+	}
+	conn_send(c, r, -1);
+}
+
+static void
+on_stat(void *cookie, const struct store_msg *m, int fd)
+{
+	struct status_wait *sw = cookie;
+	struct conn *c;
+
+	(void)fd;
+	if ((c = conns_by_serial(sw->sup->conns, sw->serial)) != NULL)
+		status_send(sw->sup, c, sw->id, m);
+	free(sw);
+}
+
+static void
+on_status(struct conn *c, struct sup *sup, const struct snap_msg *m)
+{
+	struct status_wait *sw;
+	struct store_msg q;
+
+	if ((sw = calloc(1, sizeof(*sw))) == NULL) {
+		status_send(sup, c, m->id, NULL);
+		return;
+	}
+	sw->sup = sup;
+	sw->serial = conn_serial(c);
+	sw->id = m->id;
+	memset(&q, 0, sizeof(q));
+	q.op = STORE_STAT;
+	if (store_request(sup->store, &q, -1, on_stat, sw) == 0) {
+		free(sw);
+		status_send(sup, c, m->id, NULL);
+	}
+}
+
+static void
+on_list(struct conn *c, struct sup *sup, const struct snap_msg *m)
+{
+	struct snap_msg *r = reply_new(c, m);
+	uint32_t n = 0, after = m->u.admin.after;
+	struct tenant *t;
+
+	while (n < LIST_TENANTS &&
+	    (t = tenants_after(sup->tenants, after)) != NULL) {
+		tenant_show(sup->tenants, t, &r->u.admin_ok.tenants[n++]);
+		after = t->conf.id;
+	}
+	r->u.admin_ok.ntenants = n;
+	conn_send(c, r, -1);
+}
+
+static void
+one_send(struct conn *c, struct sup *sup, const struct snap_msg *m,
+    const struct tenant *t)
+{
+	struct snap_msg *r = reply_new(c, m);
+
+	r->u.admin_ok.ntenants = 1;
+	tenant_show(sup->tenants, t, &r->u.admin_ok.tenants[0]);
+	conn_send(c, r, -1);
+}
+
+static void
+on_show(struct conn *c, struct sup *sup, const struct snap_msg *m)
+{
+	struct tenant *t;
+	struct err err;
+
+	memset(&err, 0, sizeof(err));
+	t = tenants_by_name(sup->tenants, m->u.admin.tenant.name);
+	if (t == NULL) {
+		(void)err_set(&err, ERR_NOT_FOUND, "there is no tenant %s",
+		    m->u.admin.tenant.name);
+		conn_error(c, m->id, &err);
+		return;
+	}
+	one_send(c, sup, m, t);
+}
+
+static void
+on_add(struct conn *c, struct sup *sup, const struct snap_msg *m)
+{
+	const struct tenant_info *ti = &m->u.admin.tenant;
+	struct tenant_conf tc;
+	struct tenant *t;
+	struct err err;
+
+	memset(&err, 0, sizeof(err));
+	memset(&tc, 0, sizeof(tc));
+	memcpy(tc.name, ti->name, sizeof(tc.name));
+	tc.nuids = ti->nuids;
+	memcpy(tc.uids, ti->uids, sizeof(tc.uids));
+	tc.slots = ti->slots;
+	tc.net_host = ti->net_host;
+	tc.store_bytes = ti->store_bytes;
+	tc.limits = ti->limits;
+	if (sup->cfg->rootless)
+		(void)err_set(&err, ERR_DENIED, "a rootless daemon has one "
+		    "tenant, its own user");
+	else if ((t = tenants_add(sup->tenants, &tc, &err)) != NULL) {
+		log_info("tenant %s: added by uid %" PRIu32, tc.name,
+		    conn_uid(c));
+		one_send(c, sup, m, t);
+		return;
+	}
+	conn_error(c, m->id, &err);
+}
+
+static void (*const verbs[])(struct conn *, struct sup *,
+    const struct snap_msg *) = {
+	[SNAP_ADMIN_STATUS] = on_status,
+	[SNAP_ADMIN_TENANT_LIST] = on_list,
+	[SNAP_ADMIN_TENANT_SHOW] = on_show,
+	[SNAP_ADMIN_TENANT_ADD] = on_add,
+};
+
+void
+admin_request(struct conn *c, struct sup *sup, const struct snap_msg *m)
+{
+	struct err err;
+
+	if (m->u.admin.verb < sizeof(verbs) / sizeof(verbs[0]) &&
+	    verbs[m->u.admin.verb] != NULL) {
+		verbs[m->u.admin.verb](c, sup, m);
+		return;
+	}
+	memset(&err, 0, sizeof(err));
+	(void)err_set(&err, ERR_INVALID, "this host knows no such verb");
+	conn_error(c, m->id, &err);
+}

@@ -1,0 +1,63 @@
+#ifndef ERRAND_CGROUP_H
+#define ERRAND_CGROUP_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "proto/job_types.h"
+
+struct cgroups;
+struct cgroup;
+struct config;
+struct event_base;
+
+/*
+ * One group per job, in every hierarchy that helps: on v2 the one tree; on the
+ * v1 hybrid one directory per controller, and the unified tree, where mounted,
+ * for kill and the populated event; nothing where none is ours to use.
+ */
+
+/**
+ * cgroups_open(base, cfg, tag):
+ * Find what can be used, make our own base group errand.TAG in it (${tag}
+ * tells daemons of one host apart), and remove what an earlier daemon of this
+ * tag left there, processes included.  Never fails but for memory: without
+ * cgroups, cgroups_kind says "none" and cgroups_note why.
+ */
+struct cgroups *cgroups_open(struct event_base *, const struct config *,
+    const char *);
+/* Removes the base group if it is empty. */
+void cgroups_close(struct cgroups *);
+
+const char *cgroups_kind(const struct cgroups *);       /* "v2" "v1" "none" */
+const char *cgroups_note(const struct cgroups *);       /* "" or a sentence */
+
+/**
+ * cgroup_new(cgs, job, limits):
+ * Make a job's groups and write its limits.  Without cgroups it is an object
+ * without effect.  NULL with errno on failure.
+ */
+struct cgroup *cgroup_new(struct cgroups *, const char *,
+    const struct job_limits *);
+
+/**
+ * cgroup_free(cg):
+ * Forget it.  Its directories are removed now, or a little later when they are
+ * still busy.  _free(NULL) is a no-op.
+ */
+void cgroup_free(struct cgroup *);
+
+/* Move a process into all of them.  0, or -1 with errno. */
+int cgroup_place(struct cgroup *, pid_t);
+
+/* Send SIGKILL to all that are in it; not waited for. */
+void cgroup_kill(struct cgroup *);
+
+/* 1 when nobody is in it; also where there are no cgroups. */
+int cgroup_empty(struct cgroup *);
+
+/* What cgroups know replaces what is in ${u}; 1 in *pids_hit when the
+ * number of processes reached its limit. */
+void cgroup_usage(struct cgroup *, struct job_usage *, int *);
+
+#endif /* !ERRAND_CGROUP_H */

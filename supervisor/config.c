@@ -1,0 +1,587 @@
+#include <sys/types.h>
+#include <sys/stat.h>
+
+#include <confuse.h>
+#include <errno.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <linux/limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "config_defaults.h"
+#include "lib/log.h"
+
+/*
+ * The only file that knows libconfuse.  Every value is checked while it is
+ * parsed, when the library still knows the line it stands on.
+ */
+
+/* The file that is being read; sections do not know it. */
+static const char *reading = "configuration";
+
+/* "file:line: what; how to mend it". */
+static void
+on_error(cfg_t *cfg, const char *fmt, va_list ap)
+{
+	char text[LIMIT_TEXT];
+	const char *mend = "";
+
+	vsnprintf(text, sizeof(text), fmt, ap);
+	if (strncmp(text, "no such option", 14) == 0)
+		mend = "; remove it or see errandd.conf(5) for the names";
+	else if (strstr(text, "integer value") != NULL)
+		mend = "; write a whole number there";
+	else if (strstr(text, "boolean value") != NULL)
+		mend = "; write true or false there";
+	log_warnx("%s:%d: %s%s", reading, cfg != NULL ? cfg->line : 0, text,
+	    mend);
+}
+
+static const char *
+last_str(cfg_opt_t *opt)
+{
+	const char *s;
+
+	s = cfg_opt_getnstr(opt, cfg_opt_size(opt) - 1);
+	return (s == NULL ? "" : s);
+}
+
+static int
+check_size(cfg_t *cfg, cfg_opt_t *opt)
+{
+	uint64_t v;
+
+	if (text_size(last_str(opt), &v) == 0 && v > 0 && v <= INT64_MAX)
+		return (0);
+	cfg_error(cfg, "%s = %s is no size; write for instance 512M or 2G",
+	    cfg_opt_name(opt), last_str(opt));
+	return (-1);
+}
+
+static int
+check_duration(cfg_t *cfg, cfg_opt_t *opt)
+{
+	uint64_t v;
+
+	if (text_duration(last_str(opt), &v) == 0 && v > 0 &&
+	    v <= UINT64_C(366) * 86400 * 1000000)
+		return (0);
+	cfg_error(cfg, "%s = %s is no duration; write for instance 90s, 10m "
+	    "or 2h", cfg_opt_name(opt), last_str(opt));
+	return (-1);
+}
+
+static int
+check_cpus(cfg_t *cfg, cfg_opt_t *opt)
+{
+	uint32_t v;
+
+	if (text_cpus(last_str(opt), &v) == 0 && v >= 10)
+		return (0);
+	cfg_error(cfg, "%s = %s is no number of processors; write for "
+	    "instance 2 or 1.5", cfg_opt_name(opt), last_str(opt));
+	return (-1);
+}
+
+/* Whole numbers, by name: the least and the most. */
+static const struct bound {
+	const char *name;
+	long min, max;
+} bounds[] = {
+	{ "slots",        1, 1024 },
+	{ "idle_workers", 1, 64 },
+	{ "pids",         4, 4194304 },
+	{ "changes",      1, 100000000 },
+	{ "id",           1, 65536 },
+	{ "host_uid",     1, UINT32_MAX - 1L },
+	{ "uids",         0, UINT32_MAX - 1L },
+};
+
+static int
+check_bound(cfg_t *cfg, cfg_opt_t *opt)
+{
+	const struct bound *b;
+	long v = cfg_opt_getnint(opt, cfg_opt_size(opt) - 1);
+	size_t i;
+
+	for (i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++) {
+		b = &bounds[i];
+		if (strcmp(b->name, cfg_opt_name(opt)) != 0)
+			continue;
+		if (v >= b->min && v <= b->max)
+			return (0);
+		cfg_error(cfg, "%s = %ld is out of range; write %ld to %ld",
+		    b->name, v, b->min, b->max);
+		return (-1);
+	}
+	return (0);
+}
+
+static int
+range_parse(const char *s, struct uid_range *r)
+{
+	char end;
+
+	if (sscanf(s, "%" SCNu32 "-%" SCNu32 "%c", &r->first, &r->last,
+	    &end) != 2 || strchr("0123456789", s[0]) == NULL)
+		return (-1);
+	if (r->first == 0 || r->last < r->first || r->last >= UINT32_MAX)
+		return (-1);
+	return (0);
+}
+
+static int
+check_range(cfg_t *cfg, cfg_opt_t *opt)
+{
+	struct uid_range r;
+
+	if (range_parse(last_str(opt), &r) == 0 &&
+	    r.last - r.first >= CONFIG_UIDS_LEAST - 1)
+		return (0);
+	cfg_error(cfg, "%s = %s is no range of uids; write FIRST-LAST with at "
+	    "least %d ids, none of them 0", cfg_opt_name(opt), last_str(opt),
+	    CONFIG_UIDS_LEAST);
+	return (-1);
+}
+
+static int
+check_path(cfg_t *cfg, cfg_opt_t *opt)
+{
+	const char *s = last_str(opt);
+
+	if (s[0] == '/' && strlen(s) < PATH_MAX)
+		return (0);
+	cfg_error(cfg, "%s = %s is no absolute path; begin it with /",
+	    cfg_opt_name(opt), s);
+	return (-1);
+}
+
+static int
+check_group(cfg_t *cfg, cfg_opt_t *opt)
+{
+	if (getgrnam(last_str(opt)) != NULL)
+		return (0);
+	cfg_error(cfg, "%s = %s: there is no such group; make it with "
+	    "groupadd, or remove the line", cfg_opt_name(opt), last_str(opt));
+	return (-1);
+}
+
+static int
+check_host(cfg_t *cfg, cfg_opt_t *opt)
+{
+	const char *s = last_str(opt);
+	size_t n = strlen(s);
+
+	if (n > 0 && n < LIMIT_NAME && text_utf8_valid(s, n) &&
+	    strpbrk(s, " \t\n") == NULL)
+		return (0);
+	cfg_error(cfg, "%s must be 1 to %d bytes without blanks",
+	    cfg_opt_name(opt), LIMIT_NAME - 1);
+	return (-1);
+}
+
+/* One of two words; which two depends on the option. */
+static int
+check_word(cfg_t *cfg, cfg_opt_t *opt)
+{
+	const char *s = last_str(opt);
+	int net = strcmp(cfg_opt_name(opt), "net") == 0;
+
+	if (strcmp(s, net ? "none" : "off") == 0 ||
+	    strcmp(s, net ? "host" : "auto") == 0)
+		return (0);
+	cfg_error(cfg, "%s = %s: write %s", cfg_opt_name(opt), s,
+	    net ? "none or host" : "off or auto");
+	return (-1);
+}
+
+#define OPT_STR(n)      CFG_STR(n, NULL, CFGF_NODEFAULT)
+#define OPT_INT(n)      CFG_INT(n, 0, CFGF_NODEFAULT)
+
+#define OPTS_LIMITS                                             \
+	OPT_STR("cpus"), OPT_STR("memory"), OPT_INT("pids"),    \
+	OPT_STR("disk"), OPT_STR("runtime"), OPT_STR("cpu_time"), \
+	OPT_STR("log"), OPT_INT("changes")
+
+struct check {
+	const char *opt;
+	cfg_validate_callback_t fn;
+};
+
+#define CHECKS_LIMITS(sec)                                              \
+	{ sec "|cpus", check_cpus }, { sec "|memory", check_size },     \
+	{ sec "|pids", check_bound }, { sec "|disk", check_size },      \
+	{ sec "|runtime", check_duration }, { sec "|log", check_size }, \
+	{ sec "|cpu_time", check_duration },                            \
+	{ sec "|changes", check_bound }
+
+static const struct check main_checks[] = {
+	{ "state_dir", check_path }, { "run_dir", check_path },
+	{ "tenants_dir", check_path }, { "worker_dir", check_path },
+	{ "cgroup_root", check_path }, { "admin_group", check_group },
+	{ "worker_uids", check_range }, { "tenant_uids", check_range },
+	{ "slots", check_bound }, { "idle_workers", check_bound },
+	{ "host_name", check_host }, { "local_tenants", check_word },
+	{ "stop_timeout", check_duration },
+	{ "defaults|slots", check_bound },
+	CHECKS_LIMITS("defaults"),
+	{ NULL, NULL }
+};
+
+static const struct check tenant_checks[] = {
+	{ "id", check_bound }, { "host_uid", check_bound },
+	{ "uids", check_bound }, { "slots", check_bound },
+	{ "net", check_word }, { "store", check_size },
+	CHECKS_LIMITS("limits"),
+	{ NULL, NULL }
+};
+
+/* A parser for one of the two kinds of file. */
+static cfg_t *
+parser_new(cfg_opt_t *opts, const struct check *checks)
+{
+	cfg_t *cfg;
+
+	if ((cfg = cfg_init(opts, CFGF_NONE)) == NULL) {
+		log_warn("configuration");
+		return (NULL);
+	}
+	cfg_set_error_function(cfg, on_error);
+	for (; checks->opt != NULL; checks++)
+		cfg_set_validate_func(cfg, checks->opt, checks->fn);
+	return (cfg);
+}
+
+/* A directory opens too, and would read as an empty file. */
+static int
+parse_file(cfg_t *cfg, const char *path)
+{
+	struct stat sb;
+
+	if (stat(path, &sb) == 0 && !S_ISREG(sb.st_mode)) {
+		log_warnx("%s: not a file", path);
+		return (-1);
+	}
+	reading = path;
+	switch (cfg_parse(cfg, path)) {
+	case CFG_SUCCESS:
+		return (0);
+	case CFG_FILE_ERROR:
+		log_warn("%s", path);
+		return (-1);
+	default:
+		return (-1);
+	}
+}
+
+static void
+take_size(cfg_t *cfg, const char *name, uint64_t *v)
+{
+	const char *s;
+
+	if ((s = cfg_getstr(cfg, name)) != NULL)
+		(void)text_size(s, v);
+}
+
+static void
+take_duration(cfg_t *cfg, const char *name, uint64_t *v)
+{
+	const char *s;
+
+	if ((s = cfg_getstr(cfg, name)) != NULL)
+		(void)text_duration(s, v);
+}
+
+static void
+take_u32(cfg_t *cfg, const char *name, uint32_t *v)
+{
+	if (cfg_size(cfg, name) > 0)
+		*v = (uint32_t)cfg_getint(cfg, name);
+}
+
+static int
+take_str(cfg_t *cfg, const char *name, char **v)
+{
+	const char *s;
+
+	if ((s = cfg_getstr(cfg, name)) == NULL)
+		return (0);
+	free(*v);
+	return ((*v = strdup(s)) == NULL ? -1 : 0);
+}
+
+static void
+take_limits(cfg_t *sec, struct job_limits *l)
+{
+	const char *s;
+
+	if ((s = cfg_getstr(sec, "cpus")) != NULL)
+		(void)text_cpus(s, &l->cpus_milli);
+	take_size(sec, "memory", &l->memory);
+	take_u32(sec, "pids", &l->pids);
+	take_size(sec, "disk", &l->disk);
+	take_duration(sec, "runtime", &l->runtime_us);
+	take_duration(sec, "cpu_time", &l->cpu_us);
+	take_size(sec, "log", &l->log_bytes);
+	if (cfg_size(sec, "changes") > 0)
+		l->changes = (uint64_t)cfg_getint(sec, "changes");
+}
+
+static int
+config_take(cfg_t *cfg, struct config *c)
+{
+	cfg_t *def = cfg_getsec(cfg, "defaults");
+	const char *s;
+
+	if (take_str(cfg, "state_dir", &c->state_dir) == -1 ||
+	    take_str(cfg, "run_dir", &c->run_dir) == -1 ||
+	    take_str(cfg, "tenants_dir", &c->tenants_dir) == -1 ||
+	    take_str(cfg, "worker_dir", &c->worker_dir) == -1 ||
+	    take_str(cfg, "admin_group", &c->admin_group) == -1 ||
+	    take_str(cfg, "cgroup_root", &c->cgroup_root) == -1 ||
+	    take_str(cfg, "host_name", &c->host_name) == -1)
+		return (-1);
+	if ((s = cfg_getstr(cfg, "worker_uids")) != NULL)
+		(void)range_parse(s, &c->worker_uids);
+	if ((s = cfg_getstr(cfg, "tenant_uids")) != NULL)
+		(void)range_parse(s, &c->tenant_uids);
+	if ((s = cfg_getstr(cfg, "local_tenants")) != NULL)
+		c->local_auto = strcmp(s, "auto") == 0;
+	take_u32(cfg, "slots", &c->slots);
+	take_u32(cfg, "idle_workers", &c->idle_workers);
+	take_duration(cfg, "stop_timeout", &c->stop_timeout_us);
+	if (def != NULL) {
+		take_limits(def, &c->defaults);
+		take_u32(def, "slots", &c->tenant_slots);
+	}
+	return (0);
+}
+
+static int
+config_parse(struct config *c)
+{
+	cfg_opt_t defaults[] = {
+		OPTS_LIMITS, OPT_INT("slots"), CFG_END()
+	};
+	cfg_opt_t opts[] = {
+		OPT_STR("state_dir"), OPT_STR("run_dir"),
+		OPT_STR("tenants_dir"), OPT_STR("worker_dir"),
+		OPT_STR("admin_group"), OPT_STR("cgroup_root"),
+		OPT_STR("host_name"), OPT_STR("worker_uids"),
+		OPT_STR("tenant_uids"), OPT_STR("local_tenants"),
+		OPT_STR("stop_timeout"), OPT_INT("slots"),
+		OPT_INT("idle_workers"),
+		CFG_SEC("defaults", defaults, CFGF_NONE), CFG_END()
+	};
+	cfg_t *cfg;
+
+	if ((cfg = parser_new(opts, main_checks)) == NULL)
+		goto err0;
+	if (parse_file(cfg, c->path) == -1)
+		goto err1;
+	if (config_take(cfg, c) == -1) {
+		log_warn("%s", c->path);
+		goto err1;
+	}
+	cfg_free(cfg);
+	return (0);
+
+err1:
+	cfg_free(cfg);
+err0:
+	return (-1);
+}
+
+/* Which file it is; the installed one is for a system's own daemon. */
+static int
+config_choose(struct config *c, const char *path)
+{
+	const char *sys = SYSCONFDIR "/errandd.conf";
+
+	c->local_auto = 1;
+	if (path == NULL && (c->rootless || access(sys, F_OK) == -1))
+		return (0);
+	if (path == NULL || strcmp(path, sys) == 0)
+		c->local_auto = 0;
+	return ((c->path = strdup(path == NULL ? sys : path)) == NULL ? -1 :
+	    0);
+}
+
+static int
+ranges_clash(const struct config *c)
+{
+	if (c->worker_uids.last < c->tenant_uids.first ||
+	    c->tenant_uids.last < c->worker_uids.first)
+		return (0);
+	log_warnx("%s: worker_uids and tenant_uids overlap; give them ranges "
+	    "apart", c->path == NULL ? "configuration" : c->path);
+	return (1);
+}
+
+struct config *
+config_load(const char *path, int rootless)
+{
+	struct config *c;
+
+	if ((c = calloc(1, sizeof(*c))) == NULL)
+		goto err0;
+	c->rootless = rootless;
+	if (config_choose(c, path) == -1)
+		goto err1;
+	if (config_defaults(c) == -1)
+		goto err1;
+	if (c->path != NULL && config_parse(c) == -1)
+		goto err2;
+	if (c->tenants_dir == NULL &&
+	    asprintf(&c->tenants_dir, "%s/tenants.d", c->state_dir) == -1) {
+		c->tenants_dir = NULL;
+		goto err1;
+	}
+	if (ranges_clash(c))
+		goto err2;
+	if (c->tenant_slots == 0)
+		c->tenant_slots = c->slots;
+	return (c);
+
+err1:
+	log_warn("configuration");
+err2:
+	config_free(c);
+err0:
+	return (NULL);
+}
+
+void
+config_free(struct config *c)
+{
+	if (c == NULL)
+		return;
+	free(c->path);
+	free(c->state_dir);
+	free(c->run_dir);
+	free(c->tenants_dir);
+	free(c->worker_dir);
+	free(c->admin_group);
+	free(c->cgroup_root);
+	free(c->host_name);
+	free(c);
+}
+
+static int
+tenant_take(cfg_t *cfg, const char *path, struct tenant_conf *tc)
+{
+	cfg_t *lim = cfg_getsec(cfg, "limits");
+	const char *s;
+	unsigned int i;
+
+	take_u32(cfg, "id", &tc->id);
+	take_u32(cfg, "host_uid", &tc->host_uid);
+	take_u32(cfg, "slots", &tc->slots);
+	take_size(cfg, "store", &tc->store_bytes);
+	tc->automatic = cfg_getbool(cfg, "automatic") != cfg_false;
+	if ((s = cfg_getstr(cfg, "net")) != NULL)
+		tc->net_host = strcmp(s, "host") == 0;
+	if ((tc->nuids = cfg_size(cfg, "uids")) > CONFIG_UIDS_MAX) {
+		log_warnx("%s: more than %d uids; split the tenant", path,
+		    CONFIG_UIDS_MAX);
+		return (-1);
+	}
+	for (i = 0; i < tc->nuids; i++)
+		tc->uids[i] = (uint32_t)cfg_getnint(cfg, "uids", i);
+	if (lim != NULL)
+		take_limits(lim, &tc->limits);
+	return (0);
+}
+
+int
+config_tenant_read(const char *dir, const char *name, struct tenant_conf *tc)
+{
+	cfg_opt_t limits[] = { OPTS_LIMITS, CFG_END() };
+	cfg_opt_t opts[] = {
+		OPT_INT("id"), OPT_INT("host_uid"),
+		CFG_INT_LIST("uids", NULL, CFGF_NODEFAULT), OPT_INT("slots"),
+		OPT_STR("net"), OPT_STR("store"),
+		CFG_BOOL("automatic", cfg_false, CFGF_NONE),
+		CFG_SEC("limits", limits, CFGF_NONE), CFG_END()
+	};
+	char path[PATH_MAX];
+	cfg_t *cfg;
+	int n, rc = -1;
+
+	memset(tc, 0, sizeof(*tc));
+	n = snprintf(path, sizeof(path), "%s/%s.conf", dir, name);
+	if (!text_tenant_valid(name) || n < 0 || (size_t)n >= sizeof(path)) {
+		log_warnx("%s/%s.conf: no name for a tenant; use a-z, 0-9, _ "
+		    "and -, at most %d bytes", dir, name, TENANT_NAME_MAX);
+		return (-1);
+	}
+	memcpy(tc->name, name, strlen(name) + 1);
+	if ((cfg = parser_new(opts, tenant_checks)) == NULL)
+		return (-1);
+	if (parse_file(cfg, path) == 0)
+		rc = tenant_take(cfg, path, tc);
+	cfg_free(cfg);
+	return (rc);
+}
+
+/* Limits that were given, one line each. */
+static void
+limits_text(FILE *f, const struct job_limits *l)
+{
+	fprintf(f, "limits {\n");
+	if (l->cpus_milli != 0)
+		fprintf(f, "\tcpus = \"%" PRIu32 ".%03" PRIu32 "\"\n",
+		    l->cpus_milli / 1000, l->cpus_milli % 1000);
+	if (l->memory != 0)
+		fprintf(f, "\tmemory = \"%" PRIu64 "\"\n", l->memory);
+	if (l->pids != 0)
+		fprintf(f, "\tpids = %" PRIu32 "\n", l->pids);
+	if (l->disk != 0)
+		fprintf(f, "\tdisk = \"%" PRIu64 "\"\n", l->disk);
+	if (l->runtime_us != 0)
+		fprintf(f, "\truntime = \"%" PRIu64 "s\"\n",
+		    l->runtime_us / 1000000);
+	if (l->cpu_us != 0)
+		fprintf(f, "\tcpu_time = \"%" PRIu64 "s\"\n",
+		    l->cpu_us / 1000000);
+	if (l->log_bytes != 0)
+		fprintf(f, "\tlog = \"%" PRIu64 "\"\n", l->log_bytes);
+	if (l->changes != 0)
+		fprintf(f, "\tchanges = %" PRIu64 "\n", l->changes);
+	fprintf(f, "}\n");
+}
+
+char *
+config_tenant_text(const struct tenant_conf *tc, size_t *len)
+{
+	char *text = NULL;
+	uint32_t i;
+	FILE *f;
+
+	if ((f = open_memstream(&text, len)) == NULL)
+		return (NULL);
+	fprintf(f, "# tenant %s\n", tc->name);
+	fprintf(f, "id = %" PRIu32 "\nhost_uid = %" PRIu32 "\nuids = {",
+	    tc->id, tc->host_uid);
+	for (i = 0; i < tc->nuids; i++)
+		fprintf(f, "%s%" PRIu32, i == 0 ? "" : ", ", tc->uids[i]);
+	fprintf(f, "}\n");
+	if (tc->slots != 0)
+		fprintf(f, "slots = %" PRIu32 "\n", tc->slots);
+	if (tc->net_host)
+		fprintf(f, "net = host\n");
+	if (tc->store_bytes != 0)
+		fprintf(f, "store = \"%" PRIu64 "\"\n", tc->store_bytes);
+	if (tc->automatic)
+		fprintf(f, "automatic = true\n");
+	limits_text(f, &tc->limits);
+	if (fclose(f) != 0) {
+		free(text);
+		return (NULL);
+	}
+	return (text);
+}

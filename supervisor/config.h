@@ -1,0 +1,72 @@
+#ifndef ERRAND_CONFIG_H
+#define ERRAND_CONFIG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/text.h"
+#include "proto/job_types.h"
+
+#define CONFIG_UIDS_MAX 16      /* local users of one tenant */
+
+struct uid_range {
+	uint32_t first, last;
+};
+
+/* What errandd.conf says, with every default filled in. */
+struct config {
+	char *path;             /* the file, or NULL: built-in values */
+	char *state_dir;
+	char *run_dir;
+	char *tenants_dir;
+	char *worker_dir;       /* where the workers' programs are */
+	char *admin_group;      /* or NULL */
+	char *cgroup_root;      /* or NULL: below our own cgroup */
+	char *host_name;
+	struct uid_range worker_uids;
+	struct uid_range tenant_uids;
+	uint32_t slots;         /* jobs that run at once */
+	uint32_t tenant_slots;  /* of one tenant, by default */
+	uint32_t idle_workers;  /* snapshot workers kept warm */
+	uint64_t stop_timeout_us;
+	int local_auto;         /* make tenants of local users */
+	int rootless;
+	struct job_limits defaults;
+};
+
+/* One tenants.d/NAME.conf. */
+struct tenant_conf {
+	char name[TENANT_NAME_MAX + 1];
+	uint32_t id;            /* 0: none was assigned yet */
+	uint32_t host_uid;      /* 0: likewise */
+	uint32_t nuids;
+	uint32_t uids[CONFIG_UIDS_MAX];
+	uint32_t slots;         /* 0: the default */
+	uint8_t net_host;
+	uint8_t automatic;
+	uint64_t store_bytes;   /* 0: the default */
+	struct job_limits limits; /* 0 in a member: the default */
+};
+
+/**
+ * config_load(path, rootless):
+ * Read ${path}, or the installed file if it exists when ${path} is NULL (in
+ * rootless mode then no file at all).  Every fault is logged with file, line
+ * and remedy.  Return NULL if there was one.
+ */
+struct config *config_load(const char *, int);
+void config_free(struct config *);
+
+/**
+ * config_tenant_read(dir, name, tc):
+ * Read DIR/NAME.conf.  Return 0, or -1 after logging file, line and remedy.
+ */
+int config_tenant_read(const char *, const char *, struct tenant_conf *);
+
+/**
+ * config_tenant_text(tc, len):
+ * The same file as text, malloced.  NULL for lack of memory.
+ */
+char *config_tenant_text(const struct tenant_conf *, size_t *);
+
+#endif /* !ERRAND_CONFIG_H */

@@ -1,0 +1,16 @@
+#ifndef ERRAND_CONFIG_DEFAULTS_H
+#define ERRAND_CONFIG_DEFAULTS_H
+
+struct config;
+
+/* A range must have room for the store, exec and a few connections. */
+#define CONFIG_UIDS_LEAST 8
+
+/**
+ * config_defaults(c):
+ * Fill in what a file need not say, for the mode that c->rootless tells.
+ * Return 0, or -1 with errno.
+ */
+int config_defaults(struct config *);
+
+#endif /* !ERRAND_CONFIG_DEFAULTS_H */

@@ -1,0 +1,466 @@
+#include <sys/queue.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "config.h"
+#include "conn.h"
+#include "jobs.h"
+#include "lib/chan.h"
+#include "lib/io.h"
+#include "lib/log.h"
+#include "pool.h"
+#include "proto/client_msg.h"
+#include "store_client.h"
+#include "sup.h"
+#include "tenants.h"
+
+#define CONNS_WAITING   64      /* that have no worker yet */
+
+/*
+ * Invariants:
+ *  1. fd != -1 exactly in WAITING: later only the worker holds the client's
+ *     descriptor, so that its end is the connection's.
+ *  2. worker != NULL exactly in the other states, and worker->conn is this.
+ *  3. tenant is set once, when binding begins, and decides whose jobs it may
+ *     see; an operator's connection has none.
+ */
+struct conn {
+	TAILQ_ENTRY(conn) next;
+	struct sup *sup;
+	enum conn_state state;
+	uint64_t serial;
+	int fd;
+	int admin;
+	uint32_t uid;
+	struct worker *worker;
+	struct tenant *tenant;
+	uint64_t bind_id;       /* the worker's request */
+	uint64_t bind_request;  /* ours to the store */
+	int store_fd;           /* our worker's end, until BOUND */
+	TAILQ_HEAD(, watch) watches;
+	unsigned int nwatches;
+};
+
+struct conns {
+	struct sup *sup;
+	TAILQ_HEAD(, conn) all;
+	unsigned int count, waiting;
+	uint64_t serial;
+	void (*stopped)(struct sup *);
+	struct snap_msg out;
+	uint8_t buf[CHAN_MSG_MAX];
+};
+
+struct conns *
+conns_new(struct sup *sup, void (*stopped)(struct sup *))
+{
+	struct conns *cs;
+
+	if ((cs = calloc(1, sizeof(*cs))) == NULL)
+		return (NULL);
+	TAILQ_INIT(&cs->all);
+	cs->sup = sup;
+	cs->stopped = stopped;
+	return (cs);
+}
+
+static void
+submits_drop(struct conn *c)
+{
+	struct job *j;
+
+	for (j = jobs_next(c->sup->jobs, NULL); j != NULL;
+	    j = jobs_next(c->sup->jobs, j))
+		if (j->submitter == c)
+			j->submitter = NULL;
+}
+
+static void
+conn_free(struct conn *c)
+{
+	struct conns *cs = c->sup->conns;
+	struct watch *w;
+
+	while ((w = TAILQ_FIRST(&c->watches)) != NULL)
+		watch_free(w);
+	submits_drop(c);
+	store_forget(c->sup->store, c->bind_request);
+	if (c->worker != NULL)
+		c->worker->conn = NULL;
+	if (c->state == CONN_WAITING)
+		cs->waiting--;
+	io_close(&c->fd);
+	io_close(&c->store_fd);
+	TAILQ_REMOVE(&cs->all, c, next);
+	cs->count--;
+	free(c);
+}
+
+void
+conns_free(struct conns *cs)
+{
+	struct conn *c;
+
+	if (cs == NULL)
+		return;
+	while ((c = TAILQ_FIRST(&cs->all)) != NULL)
+		conn_free(c);
+	free(cs);
+}
+
+int
+conns_room(const struct conns *cs)
+{
+	return (cs->waiting < CONNS_WAITING && cs->count < POOL_MAX);
+}
+
+static unsigned int
+of_uid(const struct conns *cs, uint32_t uid)
+{
+	const struct conn *c;
+	unsigned int n = 0;
+
+	TAILQ_FOREACH(c, &cs->all, next)
+		n += c->uid == uid;
+	return (n);
+}
+
+/* Hand the client to a worker that has never served. */
+static void
+serve(struct conn *c, struct worker *w)
+{
+	struct snap_msg *m;
+	int fd = c->fd;
+
+	c->fd = -1;
+	c->state = CONN_SERVED;
+	c->sup->conns->waiting--;
+	c->worker = w;
+	w->conn = c;
+	m = conn_msg(c, SNAP_SERVE, 0);
+	m->u.serve.admin = (uint8_t)c->admin;
+	m->u.serve.peer_uid = c->uid;
+	conn_send(c, m, fd);
+}
+
+void
+conns_worker_idle(struct conns *cs)
+{
+	struct worker *w;
+	struct conn *c;
+
+	TAILQ_FOREACH(c, &cs->all, next) {
+		if (c->state != CONN_WAITING)
+			continue;
+		if ((w = pool_claim(cs->sup->pool)) == NULL)
+			return;
+		serve(c, w);
+		pool_refill(cs->sup->pool);
+	}
+}
+
+void
+conns_pool_down(struct conns *cs)
+{
+	if (pool_down(cs->sup->pool))
+		cs->stopped(cs->sup);
+}
+
+void
+conns_accept(struct conns *cs, int fd, uint32_t uid, int admin)
+{
+	struct conn *c;
+
+	if (of_uid(cs, uid) >= CONNS_UID_MAX) {
+		log_warnx("uid %u has %d connections, which is the most",
+		    uid, CONNS_UID_MAX);
+		goto err0;
+	}
+	if ((c = calloc(1, sizeof(*c))) == NULL)
+		goto err1;
+	TAILQ_INIT(&c->watches);
+	c->sup = cs->sup;
+	c->serial = ++cs->serial;
+	c->state = CONN_WAITING;
+	c->fd = fd;
+	c->store_fd = -1;
+	c->uid = uid;
+	c->admin = admin;
+	TAILQ_INSERT_TAIL(&cs->all, c, next);
+	cs->count++;
+	cs->waiting++;
+	conns_worker_idle(cs);
+	return;
+
+err1:
+	log_warn("connection");
+err0:
+	io_close(&fd);
+}
+
+void
+conn_worker_gone(struct conn *c)
+{
+	c->worker = NULL;
+	conn_free(c);
+}
+
+enum conn_state
+conn_state(const struct conn *c)
+{
+	return (c->state);
+}
+
+int
+conn_admin(const struct conn *c)
+{
+	return (c->admin);
+}
+
+uint32_t
+conn_uid(const struct conn *c)
+{
+	return (c->uid);
+}
+
+struct tenant *
+conn_tenant(const struct conn *c)
+{
+	return (c->tenant);
+}
+
+uint64_t
+conn_serial(const struct conn *c)
+{
+	return (c->serial);
+}
+
+struct conn *
+conns_by_serial(struct conns *cs, uint64_t serial)
+{
+	struct conn *c;
+
+	TAILQ_FOREACH(c, &cs->all, next)
+		if (c->serial == serial)
+			return (c);
+	return (NULL);
+}
+
+struct snap_msg *
+conn_msg(struct conn *c, enum snap_op op, uint64_t id)
+{
+	struct snap_msg *m = &c->sup->conns->out;
+
+	memset(m, 0, sizeof(*m));
+	m->op = (uint8_t)op;
+	m->id = id;
+	return (m);
+}
+
+void
+conn_send(struct conn *c, const struct snap_msg *m, int fd)
+{
+	struct conns *cs = c->sup->conns;
+	ssize_t n;
+
+	if (c->worker == NULL)
+		goto err0;
+	if ((n = snap_msg_pack(m, cs->buf, sizeof(cs->buf))) == -1) {
+		log_warnx("snapshot: a message of kind %d does not fit", m->op);
+		child_fault(c->worker->child, "an answer could not be packed");
+		goto err0;
+	}
+	(void)child_send(c->worker->child, cs->buf, (size_t)n, &fd, fd != -1);
+	return;
+
+err0:
+	io_close(&fd);
+}
+
+void
+conn_error(struct conn *c, uint64_t id, const struct err *err)
+{
+	struct snap_msg *m = conn_msg(c, SNAP_ERROR, id);
+
+	m->u.error = *err;
+	if (m->u.error.code == ERR_NONE)
+		m->u.error.code = ERR_INTERNAL;
+	conn_send(c, m, -1);
+}
+
+void
+conn_submitted(struct conn *c, uint64_t id, const char *job, uint8_t state,
+    int existed)
+{
+	struct snap_msg *m = conn_msg(c, SNAP_SUBMITTED, id);
+
+	snprintf(m->u.submitted.job, sizeof(m->u.submitted.job), "%s", job);
+	m->u.submitted.state = state;
+	m->u.submitted.existed = (uint8_t)existed;
+	conn_send(c, m, -1);
+}
+
+/* What the client is told with BOUND, an operator's without a store. */
+static void
+bound_send(struct conn *c, int fd)
+{
+	const struct sup *sup = c->sup;
+	struct snap_msg *m = conn_msg(c, SNAP_BOUND, c->bind_id);
+	struct job_limits none = { 0 }, *l = &m->u.bound.limits;
+
+	*l = none;
+	if (c->tenant != NULL) {
+		memcpy(m->u.bound.tenant, c->tenant->conf.name,
+		    sizeof(m->u.bound.tenant));
+		tenant_limits(sup->tenants, c->tenant, l);
+		m->u.bound.net_host = c->tenant->conf.net_host;
+	} else
+		strcpy(m->u.bound.tenant, "operator");
+	memcpy(m->u.bound.host_key, sup->host_pk,
+	    sizeof(m->u.bound.host_key));
+	snprintf(m->u.bound.host, sizeof(m->u.bound.host), "%s",
+	    sup->cfg->host_name);
+	m->u.bound.cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+	m->u.bound.memory = (uint64_t)sysconf(_SC_PHYS_PAGES) *
+	    (uint64_t)sysconf(_SC_PAGESIZE);
+	c->state = CONN_BOUND;
+	conn_send(c, m, fd);
+}
+
+static void
+on_bound(void *cookie, const struct store_msg *m, int fd)
+{
+	struct conn *c = cookie;
+
+	(void)fd;
+	c->bind_request = 0;
+	if (m->op == STORE_OK) {
+		fd = c->store_fd;
+		c->store_fd = -1;
+		bound_send(c, fd);
+		return;
+	}
+	io_close(&c->store_fd);
+	if (m->u.error.code == ERR_WORKER_LOST)
+		return;         /* asked again when it is back */
+	c->state = CONN_SERVED;
+	conn_error(c, c->bind_id, &m->u.error);
+}
+
+/* Ask the store; when it is away now, conns_store_back asks again. */
+static void
+bind_ask(struct conn *c)
+{
+	struct store_msg m;
+	int pair[2];
+
+	if (chan_pair(pair) == -1) {
+		log_warn("store channel");
+		return;
+	}
+	memset(&m, 0, sizeof(m));
+	m.op = STORE_BIND;
+	m.u.bind.tenant_id = c->tenant->conf.id;
+	m.u.bind.rights = STORE_RIGHT_PUT | STORE_RIGHT_GET |
+	    STORE_RIGHT_JOBS;
+	c->store_fd = pair[1];
+	c->bind_request = store_request(c->sup->store, &m, pair[0], on_bound,
+	    c);
+	if (c->bind_request == 0)
+		io_close(&c->store_fd);
+}
+
+void
+conn_bind(struct conn *c, uint64_t id, struct tenant *t)
+{
+	c->bind_id = id;
+	c->tenant = t;
+	if (t == NULL) {
+		bound_send(c, -1);
+		return;
+	}
+	c->state = CONN_BINDING;
+	bind_ask(c);
+}
+
+void
+conns_store_back(struct conns *cs)
+{
+	struct conn *c;
+
+	TAILQ_FOREACH(c, &cs->all, next)
+		if (c->state == CONN_BINDING && c->bind_request == 0)
+			bind_ask(c);
+}
+
+int
+conn_watch(struct conn *c, struct job *j, int log, struct err *err)
+{
+	struct watch *w;
+
+	TAILQ_FOREACH(w, &c->watches, of_conn)
+		if (w->job == j) {
+			w->log |= log;
+			return (0);
+		}
+	if (c->nwatches >= CONN_WATCHES)
+		return (err_set(err, ERR_LIMIT, "one connection follows %d "
+		    "jobs at most", CONN_WATCHES));
+	if ((w = calloc(1, sizeof(*w))) == NULL)
+		return (err_set(err, ERR_BUSY, "the host is out of memory"));
+	w->conn = c;
+	w->job = j;
+	w->log = log;
+	TAILQ_INSERT_TAIL(&c->watches, w, of_conn);
+	TAILQ_INSERT_TAIL(&j->watches, w, of_job);
+	c->nwatches++;
+	return (0);
+}
+
+void
+watch_free(struct watch *w)
+{
+	TAILQ_REMOVE(&w->conn->watches, w, of_conn);
+	TAILQ_REMOVE(&w->job->watches, w, of_job);
+	w->conn->nwatches--;
+	free(w);
+}
+
+void
+conn_job_state(struct job *j)
+{
+	struct snap_msg *m;
+	struct watch *w;
+
+	TAILQ_FOREACH(w, &j->watches, of_job) {
+		m = conn_msg(w->conn, SNAP_JOB, 0);
+		memcpy(m->u.job.job, j->rec.id, sizeof(m->u.job.job));
+		m->u.job.state = j->rec.state;
+		if (JOB_IS_FINAL(j->rec.state)) {
+			m->u.job.record = j->rec;
+			m->u.job.has_record = 1;
+		}
+		conn_send(w->conn, m, -1);
+	}
+}
+
+void
+conn_job_log(struct job *j)
+{
+	struct snap_msg *m;
+	struct watch *w;
+
+	TAILQ_FOREACH(w, &j->watches, of_job) {
+		if (!w->log)
+			continue;
+		m = conn_msg(w->conn, SNAP_LOG, 0);
+		memcpy(m->u.log.job, j->rec.id, sizeof(m->u.log.job));
+		m->u.log.bytes = j->log_bytes;
+		conn_send(w->conn, m, -1);
+	}
+}

@@ -1,0 +1,176 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "child.h"
+#include "config.h"
+#include "exec_dispatch.h"
+#include "jobs.h"
+#include "lib/io.h"
+#include "lib/log.h"
+#include "roles.h"
+#include "sup.h"
+
+struct exec_link {
+	struct sup *sup;
+	struct child *child;
+	void (*up)(struct sup *);
+	void (*down)(struct sup *);
+	int userns;
+	char note[LIMIT_TEXT];
+	uint8_t buf[CHAN_MSG_MAX];
+};
+
+static int
+on_hello(struct exec_link *x, const struct exec_msg *m)
+{
+	if (child_state(x->child) != CHILD_STARTING)
+		return (-1);
+	if (m->u.hello.version != CHANNEL_VERSION) {
+		log_warnx("exec: speaks version %u of the channel, not %u; "
+		    "install programs of one release", m->u.hello.version,
+		    CHANNEL_VERSION);
+		return (-1);
+	}
+	x->userns = m->u.hello.userns;
+	memcpy(x->note, m->u.hello.note, sizeof(x->note));
+	if (!x->userns)
+		log_warnx("exec: no sandboxes here: %s", x->note);
+	child_event(x->child, CHILD_READY);
+	return (0);
+}
+
+/* Settled jobs are forgotten: their keepers end after their result. */
+static int
+on_gone_msg(struct exec_link *x, const struct exec_msg *m)
+{
+	struct job *j;
+
+	if (child_state(x->child) != CHILD_UP)
+		return (-1);
+	if ((j = jobs_find(x->sup->jobs, m->u.gone.job)) != NULL)
+		job_keeper_gone(j, m->u.gone.status);
+	return (0);
+}
+
+static const struct route {
+	uint8_t op;
+	int (*fn)(struct exec_link *, const struct exec_msg *);
+} routes[] = {
+	{ EXEC_HELLO, on_hello },
+	{ EXEC_GONE,  on_gone_msg },
+};
+
+static int
+on_msg(void *cookie, const uint8_t *buf, size_t len, int *fds, size_t nfds)
+{
+	struct exec_link *x = cookie;
+	struct exec_msg m;
+	size_t i;
+
+	(void)fds;
+	if (nfds != 0 || exec_msg_parse(buf, len, &m) == -1)
+		return (-1);
+	for (i = 0; i < sizeof(routes) / sizeof(routes[0]); i++)
+		if (routes[i].op == m.op)
+			return (routes[i].fn(x, &m));
+	return (-1);
+}
+
+static void
+on_up(void *cookie)
+{
+	struct exec_link *x = cookie;
+
+	x->up(x->sup);
+}
+
+static void
+on_gone(void *cookie)
+{
+	struct exec_link *x = cookie;
+
+	x->userns = 0;
+	x->note[0] = '\0';
+	jobs_exec_lost(x->sup->jobs);
+}
+
+static void
+on_down(void *cookie)
+{
+	struct exec_link *x = cookie;
+
+	x->down(x->sup);
+}
+
+static const struct child_ops ops = { on_msg, on_up, on_gone, on_down };
+
+struct exec_link *
+exec_link_new(struct sup *sup, void (*up)(struct sup *),
+    void (*down)(struct sup *))
+{
+	struct exec_link *x;
+	struct child_init init = {
+		.base = sup->base, .cfg = sup->cfg, .role = &roles[ROLE_EXEC],
+		.uid = sup->exec_uid, .level = sup->log_level, .ops = &ops
+	};
+
+	if ((x = calloc(1, sizeof(*x))) == NULL)
+		goto err0;
+	x->sup = sup;
+	x->up = up;
+	x->down = down;
+	init.cookie = x;
+	if ((x->child = child_new(&init)) == NULL)
+		goto err1;
+	return (x);
+
+err1:
+	free(x);
+err0:
+	return (NULL);
+}
+
+void
+exec_link_free(struct exec_link *x)
+{
+	if (x == NULL)
+		return;
+	child_free(x->child);
+	free(x);
+}
+
+struct child *
+exec_link_child(struct exec_link *x)
+{
+	return (x->child);
+}
+
+int
+exec_link_ready(const struct exec_link *x, const char **why)
+{
+	*why = NULL;
+	if (child_state(x->child) != CHILD_UP)
+		return (0);
+	if (!x->userns)
+		*why = x->note;
+	return (x->userns);
+}
+
+int
+exec_link_run(struct exec_link *x, const struct exec_msg *m, const int *fds,
+    size_t nfds)
+{
+	ssize_t n;
+	size_t i;
+	int fd;
+
+	if ((n = exec_msg_pack(m, x->buf, sizeof(x->buf))) == -1) {
+		for (i = 0; i < nfds; i++) {
+			fd = fds[i];
+			io_close(&fd);
+		}
+		return (-1);
+	}
+	return (child_send(x->child, x->buf, (size_t)n, fds, nfds));
+}

@@ -1,0 +1,194 @@
+#ifndef ERRAND_JOBS_H
+#define ERRAND_JOBS_H
+
+#include <sys/queue.h>
+
+#include <event2/event_struct.h>
+#include <stdint.h>
+
+#include "priv.h"
+#include "proto/job_types.h"
+
+struct cgroup;
+struct chan;
+struct conn;
+struct jobs;
+struct sup;
+struct tenant;
+
+#define JOBS_MAX        4096    /* that have not ended */
+#define JOBS_TENANT_MAX 1024    /* of one tenant */
+
+/* How far a keeper has come; ascending. */
+enum keeper_phase {
+	KEEPER_NONE = 0x01,     /* RUN not sent */
+	KEEPER_NEW = 0x02,      /* RUN sent, no HELLO yet */
+	KEEPER_HELLO = 0x04,
+	KEEPER_MAPPED = 0x08,
+	KEEPER_PLACED = 0x10,
+	KEEPER_STARTED = 0x20,
+	KEEPER_ENDED = 0x40,
+	KEEPER_DONE = 0x80      /* RESULT came, or it is lost */
+};
+
+/* What a job's one timer is for. */
+enum job_wait {
+	WAIT_NONE,
+	WAIT_RUNTIME,           /* the limit */
+	WAIT_GRACE,             /* from TERM to KILL */
+	WAIT_KILLED,            /* from KILL to ENDED */
+	WAIT_COLLECT,           /* from ENDED to RESULT */
+	WAIT_EMPTY,             /* from RESULT to an empty cgroup */
+	WAIT_SETTLE,            /* until the store is asked again */
+	WAIT__MAX
+};
+
+/* A connection that is told what becomes of a job. */
+struct watch {
+	TAILQ_ENTRY(watch) of_job;
+	TAILQ_ENTRY(watch) of_conn;
+	struct conn *conn;
+	struct job *job;
+	int log;                /* LOG events too */
+};
+
+/*
+ * Invariants of struct job, true whenever the event loop runs:
+ *  1. It is in the jobs table from its admission until its end is durable (or
+ *     given up), and its id is valid, ours, and never used again.
+ *  2. rec.state is QUEUED, STARTING, RUNNING, SETTLING or, once the final
+ *     record is composed, final; it only moves forward.
+ *  3. slot is set exactly when the job counts as running, from STARTING on;
+ *     a job without a slot is QUEUED, or settles without having run.
+ *  4. GO is sent at most once, only after a PUBLISH that says STARTING was OK,
+ *     and never when doomed.
+ *  5. chan, keeper_fd and pid1_fd are of this job's one keeper; none is left
+ *     when phase is DONE.
+ *  6. At most one of the store's requests is under way: request != 0.
+ *  7. submitter is the connection that waits for SUBMITTED, or NULL.
+ */
+struct job {
+	TAILQ_ENTRY(job) all;
+	TAILQ_ENTRY(job) settle;        /* in the tenant's chain */
+	struct sup *sup;
+	struct tenant *tenant;
+	struct job_record rec;
+	struct job_result result;
+	TAILQ_HEAD(, watch) watches;
+	struct conn *submitter;
+	uint64_t submit_id;
+	int values_fd;
+	/* the store */
+	uint64_t request;
+	int published;                  /* its record is durable */
+	int go;                         /* GO was sent */
+	int settling;                   /* in the tenant's chain */
+	int settle_tries;
+	/* the sandbox */
+	enum keeper_phase phase;
+	struct chan *chan;
+	int keeper_fd, pid1_fd;
+	struct userns userns;
+	struct cgroup *cgroup;
+	int slot;
+	/* its end */
+	int doomed;                     /* shall not run (any more) */
+	int lost;                       /* of a former daemon, while it ran */
+	int user_kill;                  /* a signal was asked for */
+	uint8_t limit;                  /* enum job_limit that we saw reached */
+	struct err fault;               /* of ours; code NONE: none */
+	int pids_hit;
+	enum job_wait waits;
+	struct event timer;
+	struct event logack;
+	uint64_t wait_until;            /* monotonic, for WAIT_EMPTY */
+	uint64_t last_log_us;
+	uint64_t log_bytes;
+	/* monotonic, for the phases */
+	uint64_t t_submit, t_admit, t_start, t_settle;
+};
+
+/* jobs.c: the table, admission, the queue. */
+struct jobs *jobs_new(struct sup *);
+void jobs_free(struct jobs *);
+struct job *jobs_find(struct jobs *, const char *);
+struct job *jobs_next(struct jobs *, struct job *);
+uint32_t jobs_running(const struct jobs *);
+uint32_t jobs_queued(const struct jobs *);
+uint32_t jobs_count(const struct jobs *);
+
+/* A new job of a tenant in the table, QUEUED, or NULL. */
+struct job *job_new(struct sup *, struct tenant *);
+
+/* Forget it: it is out of the table, and nothing of it is left open. */
+void job_free(struct job *);
+
+/* Take or give back the slot; keeps the counts. */
+void job_slot(struct job *, int);
+
+/* May one more of this tenant's jobs run now? */
+int jobs_slot_free(const struct jobs *, const struct tenant *);
+
+/* Start what may start, fewest running tenant first, then in order. */
+void jobs_kick(struct jobs *);
+
+/* exec is gone: what ran there has failed. */
+void jobs_exec_lost(struct jobs *);
+
+/* The store is back: settle what waits for it. */
+void jobs_store_back(struct jobs *);
+
+/* The daemon stops: end what runs, in words for their submitters. */
+void jobs_stop(struct jobs *);
+
+/* Tell ${fn} each time a job is forgotten (to know when none is left). */
+void jobs_on_gone(struct jobs *, void (*)(struct sup *));
+
+/* job_submit.c */
+/**
+ * job_submit(sup, conn, id, submit, fd):
+ * Take a submission (values in ${fd}, taken, or -1).  The connection gets
+ * SUBMITTED or ERROR for request ${id}, now or later.
+ */
+void job_submit(struct sup *, struct conn *, uint64_t,
+    const struct job_submit *, int);
+
+/* Publish the record as it is.  0, or -1 when the store cannot be asked. */
+int job_publish(struct job *);
+
+/* job_start.c */
+/* With a slot taken: make log, cgroup and channels and send RUN.  0 or -1
+ * with the job's fault set. */
+int job_start(struct job *);
+/* Let it execute, if all is ready for that. */
+void job_go(struct job *);
+
+/* job_end.c */
+/* Deliver a signal, as SNAP_SIGNAL says; ${limit} if a limit is why. */
+void job_signal(struct job *, uint8_t, enum job_limit);
+/* Kill at once everything of it. */
+void job_kill(struct job *);
+/* Ours failed: say so in its record and end it. */
+void job_fail(struct job *, enum err_code, const char *, ...)
+    __attribute__((format(printf, 3, 4)));
+void job_keeper_gone(struct job *, int);
+/* The keeper says that nobody is left, and then what came of it. */
+void job_ended(struct job *);
+void job_result(struct job *);
+/* No more from this keeper. */
+void job_keeper_lost(struct job *, const char *);
+void job_timer(struct job *, enum job_wait, uint64_t);
+void job_on_timer(evutil_socket_t, short, void *);
+/* Go on to the end: all of it is dead or will be. */
+void job_finish(struct job *);
+
+/* job_settle.c */
+/* Compose the final record and have it made durable with a receipt. */
+void job_settle(struct job *);
+/* Send the next of a tenant's chain to the store, if it can be. */
+void chain_kick(struct sup *, struct tenant *);
+
+/* recover.c: settle what the store knows as not ended and we do not. */
+void jobs_recover(struct sup *, void (*)(struct sup *));
+
+#endif /* !ERRAND_JOBS_H */

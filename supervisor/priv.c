@@ -1,0 +1,332 @@
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/nsfs.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cgroup.h"
+#include "lib/io.h"
+#include "lib/log.h"
+#include "lib/text.h"
+#include "priv.h"
+
+int
+pidfd_dead(int pidfd)
+{
+	struct pollfd p = { .fd = pidfd, .events = POLLIN };
+
+	return (pidfd == -1 || poll(&p, 1, 0) != 0);
+}
+
+/* The number behind a pidfd, in our pid namespace; -1 if it has none. */
+static pid_t
+pidfd_pid(int pidfd)
+{
+	char path[64], *p;
+	uint8_t *buf;
+	size_t len;
+	long pid = -1;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+	if (io_file_read(AT_FDCWD, path, 4096, &buf, &len) == -1)
+		return (-1);
+	if ((p = strstr((char *)buf, "\nPid:")) != NULL)
+		pid = strtol(p + 5, NULL, 10);
+	free(buf);
+	if (pid <= 0) {
+		errno = ESRCH;
+		return (-1);
+	}
+	return ((pid_t)pid);
+}
+
+/*
+ * /proc/PID of the process behind a pidfd.  The number may have been given to
+ * another process before we opened it, but not while the one we mean lives:
+ * alive afterwards means that the directory is its own, and a directory stays
+ * that process's even when the number is used again.
+ */
+static int
+proc_open(int pidfd, pid_t *pid)
+{
+	char path[32];
+	int fd;
+
+	if ((*pid = pidfd_pid(pidfd)) == -1)
+		return (-1);
+	snprintf(path, sizeof(path), "/proc/%d", (int)*pid);
+	if ((fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) == -1)
+		return (-1);
+	if (pidfd_dead(pidfd)) {
+		io_close(&fd);
+		errno = ESRCH;
+	}
+	return (fd);
+}
+
+static int
+userns_of(int fd, struct userns *ns)
+{
+	struct stat sb;
+
+	if (fstat(fd, &sb) == -1)
+		return (-1);
+	ns->dev = sb.st_dev;
+	ns->ino = sb.st_ino;
+	return (0);
+}
+
+static int
+userns_same(const struct userns *a, const struct userns *b)
+{
+	return (a->dev == b->dev && a->ino == b->ino);
+}
+
+/*
+ * Is this a namespace that we may write maps for?  Not our own; a direct child
+ * of our own; made by the uid errand-exec runs as, and by nobody else.
+ */
+static int
+userns_check(int nsfd, uint32_t owner, struct userns *ns)
+{
+	struct userns own, parent;
+	uid_t uid = (uid_t)-1;
+	int fd;
+
+	if ((fd = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC)) == -1)
+		return (-1);
+	if (userns_of(fd, &own) == -1 || userns_of(nsfd, ns) == -1)
+		goto err1;
+	io_close(&fd);
+	if ((fd = ioctl(nsfd, NS_GET_PARENT)) == -1)
+		return (-1);
+	if (userns_of(fd, &parent) == -1)
+		goto err1;
+	io_close(&fd);
+	if (ioctl(nsfd, NS_GET_OWNER_UID, &uid) == -1)
+		return (-1);
+	if (userns_same(&own, ns) || !userns_same(&own, &parent) ||
+	    uid != owner) {
+		errno = EPERM;
+		return (-1);
+	}
+	return (0);
+
+err1:
+	io_close(&fd);
+	return (-1);
+}
+
+static int
+proc_write(int proc, const char *name, const char *text)
+{
+	size_t len = strlen(text);
+	ssize_t n;
+	int fd;
+
+	if ((fd = openat(proc, name, O_WRONLY | O_CLOEXEC)) == -1)
+		return (-1);
+	n = write(fd, text, len);
+	io_close(&fd);
+	return (n == (ssize_t)len ? 0 : -1);
+}
+
+static int
+map_write(int proc, const char *name, uint32_t id)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "0 %" PRIu32 " 1\n", id);
+	return (proc_write(proc, name, text));
+}
+
+/*
+ * Safe because: the range is the job's tenant's, from our own records, one id
+ * wide and never 0; the namespace was checked; the files are opened through
+ * the checked process's own directory; and the kernel lets a map be written
+ * only once, so nobody's map is changed afterwards.  The process may move to
+ * another namespace of its own between check and write: then the map it gets
+ * is that same single id, in a namespace that only it can have made.
+ */
+int
+map_priv(int pidfd, const struct map_rule *rule, struct userns *ns)
+{
+	int proc, nsfd;
+	pid_t pid;
+
+	if (rule->host_uid == 0 && geteuid() == 0) {
+		errno = EPERM;
+		goto err0;
+	}
+	if ((proc = proc_open(pidfd, &pid)) == -1)
+		goto err0;
+	if ((nsfd = openat(proc, "ns/user", O_RDONLY | O_CLOEXEC)) == -1)
+		goto err1;
+	if (userns_check(nsfd, rule->owner_uid, ns) == -1)
+		goto err2;
+	if (proc_write(proc, "setgroups", "deny") == -1 ||
+	    map_write(proc, "gid_map", rule->host_gid) == -1 ||
+	    map_write(proc, "uid_map", rule->host_uid) == -1)
+		goto err2;
+	io_close(&nsfd);
+	io_close(&proc);
+	return (0);
+
+err2:
+	io_close(&nsfd);
+err1:
+	io_close(&proc);
+err0:
+	return (-1);
+}
+
+/*
+ * Safe because: only a process of the job's own user namespace is moved, and
+ * only into the group of that job, which is ours and will be killed with it.
+ * Alive after the move means that the number was its own all the time.
+ */
+int
+place_priv(int pidfd, const struct userns *ns, struct cgroup *cg)
+{
+	struct userns its;
+	int proc, nsfd;
+	pid_t pid;
+
+	if ((proc = proc_open(pidfd, &pid)) == -1)
+		goto err0;
+	if ((nsfd = openat(proc, "ns/user", O_RDONLY | O_CLOEXEC)) == -1)
+		goto err1;
+	if (userns_of(nsfd, &its) == -1)
+		goto err2;
+	if (!userns_same(ns, &its)) {
+		errno = EPERM;
+		goto err2;
+	}
+	if (cgroup_place(cg, pid) == -1)
+		goto err2;
+	if (pidfd_dead(pidfd)) {
+		errno = ESRCH;
+		goto err2;
+	}
+	io_close(&nsfd);
+	io_close(&proc);
+	return (0);
+
+err2:
+	io_close(&nsfd);
+err1:
+	io_close(&proc);
+err0:
+	return (-1);
+}
+
+/* Safe because: a pidfd never stands for another process than it was made of,
+ * and it came with the job whose end this is. */
+void
+kill_priv(int pidfd)
+{
+	if (pidfd != -1 && syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL,
+	    0) == -1 && errno != ESRCH)
+		log_warn("kill a sandbox");
+}
+
+static int
+dir_give(int dir, const char *name, uint32_t uid, uint32_t gid)
+{
+	if (mkdirat(dir, name, 0700) == -1)
+		return (-1);
+	return (fchownat(dir, name, uid, gid, AT_SYMLINK_NOFOLLOW));
+}
+
+/*
+ * Safe because: the work root is root's and nobody else may write there; the
+ * directory is complete, its parts given away before it is, when it gets its
+ * name; and what exists is used only when it is a directory of that uid.
+ */
+int
+workdir_priv(int work, uint32_t uid, uint32_t gid)
+{
+	char name[16], tmp[32];
+	struct stat sb;
+	int fd;
+
+	snprintf(name, sizeof(name), "%" PRIu32, uid);
+	snprintf(tmp, sizeof(tmp), "%" PRIu32 ".new", uid);
+	if (fstatat(work, name, &sb, AT_SYMLINK_NOFOLLOW) == 0) {
+		if (S_ISDIR(sb.st_mode) && sb.st_uid == uid)
+			return (0);
+		errno = EPERM;
+		return (-1);
+	}
+	if (io_remove_tree(work, tmp) == -1 || mkdirat(work, tmp, 0700) == -1)
+		return (-1);
+	if ((fd = openat(work, tmp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
+	    O_CLOEXEC)) == -1)
+		return (-1);
+	if (dir_give(fd, "trees", uid, gid) == -1 ||
+	    dir_give(fd, "jobs", uid, gid) == -1 ||
+	    fchown(fd, uid, gid) == -1 ||
+	    renameat(work, tmp, work, name) == -1) {
+		io_close(&fd);
+		return (-1);
+	}
+	io_close(&fd);
+	return (0);
+}
+
+static void
+jobs_sweep(int work, const char *name)
+{
+	struct dirent *d;
+	DIR *dir;
+	int tenant, fd;
+
+	if ((tenant = openat(work, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
+	    O_CLOEXEC)) == -1)
+		return;
+	fd = openat(tenant, "jobs", O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
+	    O_CLOEXEC);
+	io_close(&tenant);
+	if (fd == -1 || (dir = fdopendir(fd)) == NULL) {
+		io_close(&fd);
+		return;
+	}
+	while ((d = readdir(dir)) != NULL)
+		if (strcmp(d->d_name, ".") != 0 &&
+		    strcmp(d->d_name, "..") != 0 &&
+		    io_remove_tree(fd, d->d_name) == -1)
+			log_warn("work directory of an old job, uid %s", name);
+	closedir(dir);
+}
+
+/*
+ * Safe because: directories are entered by descriptor and never through a
+ * link, so that what a job left can only name things below its own.
+ */
+void
+workdir_sweep_priv(int work)
+{
+	struct dirent *d;
+	DIR *dir;
+	int fd;
+
+	if ((fd = openat(work, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) == -1
+	    || (dir = fdopendir(fd)) == NULL) {
+		io_close(&fd);
+		return;
+	}
+	while ((d = readdir(dir)) != NULL)
+		if (strspn(d->d_name, "0123456789") == strlen(d->d_name))
+			jobs_sweep(work, d->d_name);
+	closedir(dir);
+}

@@ -1,0 +1,58 @@
+#ifndef ERRAND_PRIV_H
+#define ERRAND_PRIV_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct cgroup;
+
+/*
+ * Everything the supervisor does with root's rights on behalf of a less
+ * trusted process.  Nothing here believes what a message said: a process is
+ * known by the pidfd that came from errand-exec, and is checked again.
+ */
+
+/* A user namespace, known by its inode. */
+struct userns {
+	dev_t dev;
+	ino_t ino;
+};
+
+struct map_rule {
+	uint32_t owner_uid;     /* who must own the namespace: errand-exec */
+	uint32_t host_uid;      /* uid and gid that 0 inside stands for */
+	uint32_t host_gid;
+};
+
+/**
+ * map_priv(pidfd, rule, ns):
+ * Write the uid and gid maps of the process behind ${pidfd}: "0 HOST 1", after
+ * denying setgroups, and tell its namespace in ${ns}.  Return 0, or -1 with
+ * errno (EPERM: it is not what it must be).
+ */
+int map_priv(int, const struct map_rule *, struct userns *);
+
+/**
+ * place_priv(pidfd, ns, cg):
+ * Move the process behind ${pidfd}, which must be in the user namespace
+ * ${ns}, to the job's cgroups.  0, or -1 with errno.
+ */
+int place_priv(int, const struct userns *, struct cgroup *);
+
+/* SIGKILL to what a pidfd stands for; already dead is fine. */
+void kill_priv(int);
+
+/* Has it ended? */
+int pidfd_dead(int);
+
+/**
+ * workdir_priv(work_fd, uid, gid):
+ * Make the tenant's directory in the work root if it is not there: UID/ with
+ * trees/ and jobs/, all 0700 and the tenant's.  0, or -1 with errno.
+ */
+int workdir_priv(int, uint32_t, uint32_t);
+
+/* Remove what jobs of a former daemon left in every UID/jobs/. */
+void workdir_sweep_priv(int);
+
+#endif /* !ERRAND_PRIV_H */

@@ -1,0 +1,18 @@
+#include <stddef.h>
+
+#include "roles.h"
+
+const struct role roles[ROLE__MAX] = {
+	[ROLE_STORE] = {
+		.name = "store", .program = "errand-store",
+		.dir = "store", .once = 0,
+	},
+	[ROLE_EXEC] = {
+		.name = "exec", .program = "errand-exec",
+		.dir = "run", .once = 0,
+	},
+	[ROLE_SNAPSHOT] = {
+		.name = "snapshot", .program = "errand-snapshot",
+		.dir = NULL, .once = 1,
+	},
+};

@@ -1,0 +1,158 @@
+# shellcheck shell=sh
+# What the tests with stand-ins share, after lib.sh: a private copy of the
+# worker directory, in which a worker's program can be replaced by a stand-in
+# (tests/hostile/), and what must hold whatever a stand-in does.
+
+WORKERS=$T/workers
+ALICE=64101
+BOB=64102
+log_mark=0
+
+# Workers come from the copy; one warm connection worker, so that a test knows
+# whose turn it is.
+daemon_conf() {
+	cat <<-END
+	state_dir = "$T/state"
+	run_dir = "$T/run"
+	worker_dir = "$WORKERS"
+	local_tenants = "auto"
+	idle_workers = 1
+	slots = 16
+	defaults { slots = 8 }
+	END
+}
+
+# workers_make ROLE...: the copy, all of it real; these will be replaced
+workers_make() {
+	for w; do
+		[ -x "$BUILD/tests/hostile/$w" ] ||
+		    skip_all "tests/hostile/$w is not built (make tests)"
+	done
+	mkdir -m 755 "$WORKERS"
+	for w in snapshot exec store; do
+		ln -s "$BIN/errand-$w" "$WORKERS/errand-$w.real"
+		real "$w"
+	done
+}
+
+# real ROLE, stand_in ROLE: which program takes that place from now on
+real() {
+	rm -f "$WORKERS/errand-$1.scenario"
+	ln -sf "$BIN/errand-$1" "$WORKERS/errand-$1"
+}
+
+stand_in() {
+	cp "$BUILD/tests/hostile/$1" "$WORKERS/errand-$1.new"
+	mv "$WORKERS/errand-$1.new" "$WORKERS/errand-$1"
+}
+
+# scenario ROLE TEXT: what the next stand-in that starts plays
+scenario() {
+	printf '%s\n' "$2" >"$WORKERS/scenario.new"
+	mv "$WORKERS/scenario.new" "$WORKERS/errand-$1.scenario"
+}
+
+taken() { [ ! -e "$WORKERS/errand-$1.scenario" ]; }
+
+# The daemon's log from a point on.
+mark() { log_mark=$(wc -l <"$T/errandd.log"); }
+log_part() { tail -n "+$((log_mark + 1))" "$T/errandd.log"; }
+logged() { log_part | grep -Eq -e "$1"; }
+
+# saw TEXT PATTERN: it is logged after the mark, within 15 s
+saw() {
+	if wait_for 15 logged "$2"; then
+		ok "$1"
+	else
+		not_ok "$1"
+		diag "not logged: /$2/"
+		diag "$(log_part | tail -n 12)"
+	fi
+}
+
+# never TEXT PATTERN: it was not logged after the mark
+never() {
+	if logged "$2"; then
+		not_ok "$1"
+		diag "$(log_part | grep -E -e "$2")"
+	else
+		ok "$1"
+	fi
+}
+
+status() { timeout 5 "$BIN/errandctl" -s "$CONTROL" "$@" status; }
+status_ok() { ! gone "$daemon_pid" && status; }
+
+# alive TEXT: the daemon is the one that was started, and answers
+alive() {
+	if ! gone "$daemon_pid" && wait_for 15 status_ok; then
+		ok "$1: errandd answers"
+	else
+		not_ok "$1: errandd answers"
+		diag "$(log_part | tail -n 12)"
+	fi
+}
+
+# pid_of ROLE: of the worker that is up
+pid_of() {
+	status --json | tr -d ' \n' | tr '{' '\n' |
+	    sed -n "s/.*\"role\":\"$1\".*/&/p" |
+	    sed -n 's/.*"pid":\([0-9]*\).*/\1/p' | head -n 1
+}
+
+# kilobytes resident in errandd
+rss() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$daemon_pid/status"; }
+
+# steady BEFORE TEXT: it has not grown by more than 24 MiB since BEFORE: three
+# full queues of a channel (8 MiB each), since what a flood fills is a queue.
+steady() {
+	rss_now=$(rss)
+	if [ "$((rss_now - $1))" -le 24576 ]; then
+		ok "$2: memory stays bounded"
+	else
+		not_ok "$2: memory stays bounded"
+		diag "from $1 kB to $rss_now kB"
+	fi
+}
+
+alice() { as_uid $ALICE timeout 20 "$BIN/errand" "$@"; }
+bob() { as_uid $BOB timeout 20 "$BIN/errand" "$@"; }
+
+# A job of bob's, running while others misbehave.  It ends with 7 when told.
+# shellcheck disable=SC2016
+bob_start() {
+	mkdir -p "$T/bob"
+	echo "bob's own" >"$T/bob/secret"
+	: >"$T/bob/.errandignore"
+	chown -R $BOB "$T/bob"
+	(cd "$T/bob" && as_uid $BOB timeout 120 "$BIN/errand" run -C "$T/bob" \
+	    -- sh -c 'trap "echo told; exit 7" USR1; echo up; while :; do sleep 0.05; done' \
+	    >"$T/bob.out" 2>"$T/bob.err"; echo $? >"$T/bob.rc") &
+	bob_waits=$!
+	if ! wait_for 20 grep -q up "$T/bob.out"; then
+		diag "bob's job did not start: $(cat "$T/bob.err")"
+		return 1
+	fi
+	bob_job=$(bob ps --json | tr -d ' \n' |
+	    sed -n 's/.*"id":"\([a-z2-7]*\)".*/\1/p')
+	bob_root=$(bob status --json "$bob_job" | tr -d ' \n' |
+	    sed -n 's/.*"tree":{"root":"\([^"]*\)".*/\1/p')
+	bob_root=${bob_root##*:}
+	export bob_job bob_root
+}
+
+# bob_ends TEXT: his job still runs, and ends as it should
+bob_ends() {
+	if [ -e "$T/bob.rc" ]; then
+		not_ok "$1: bob's job went on"
+		diag "it ended with $(cat "$T/bob.rc"): $(cat "$T/bob.err")"
+		not_ok "$1: bob's job ends with its own status"
+		return
+	fi
+	ok "$1: bob's job went on"
+	bob kill -s USR1 "$bob_job" >"$T/bob.kill" 2>&1
+	wait_for 20 test -s "$T/bob.rc"
+	is "$(cat "$T/bob.rc" 2>/dev/null) $(tail -n 1 "$T/bob.out")" \
+	    "7 told" "$1: bob's job ends with its own status"
+	wait "$bob_waits"
+}

@@ -1,0 +1,46 @@
+#ifndef ERRAND_EXEC_COMMAND_H
+#define ERRAND_EXEC_COMMAND_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct job_spec;
+
+/*
+ * What pid 1 needs to know to execute the command, in one piece of memory that
+ * the keeper makes and hands in: so a sandbox can be ready before its job is
+ * known.
+ */
+struct command {
+	char **argv;            /* ends with NULL */
+	char **env;             /* NAME=VALUE, ends with NULL */
+	const char *workdir;    /* below the workspace, "" for its top */
+	uint8_t as_root;
+	uint32_t pids;          /* limit, 0: none */
+};
+
+/* The parts that are not in the spec. */
+struct command_facts {
+	const char *job;
+	uint8_t as_root;
+	uint32_t pids;
+	const uint8_t *values;  /* NAME=VALUE NUL..., may be NULL */
+	size_t values_len;
+};
+
+/**
+ * command_pack(spec, facts, why):
+ * A sealed memfd of it.  Return it, or -1 with ${*why} a static sentence:
+ * values that are malformed or whose name is not in the spec.
+ */
+int command_pack(const struct job_spec *, const struct command_facts *,
+    const char **);
+
+/**
+ * command_map(fd, cmd):
+ * The reverse.  What ${cmd} points at stays until the process ends or executes.
+ * Return 0, or -1 with errno.
+ */
+int command_map(int, struct command *);
+
+#endif /* !ERRAND_EXEC_COMMAND_H */

@@ -1,0 +1,253 @@
+#include <sys/queue.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "config.h"
+#include "dispatch.h"
+#include "keeper.h"
+#include "lib/chan.h"
+#include "lib/io.h"
+#include "lib/log.h"
+#include "ns.h"
+#include "proto/exec_msg.h"
+#include "sandbox.h"
+
+/*
+ * A keeper that was not reaped yet.
+ *
+ * Invariant: in the list from its fork until its GONE was sent; the event
+ * watches its pidfd as long.
+ */
+struct kept {
+	LIST_ENTRY(kept) link;
+	struct dispatch *d;
+	char job[JOB_ID_LEN + 1];
+	pid_t pid;
+	int pidfd;
+	struct event *ev;
+};
+
+struct dispatch {
+	struct event_base *base;
+	struct chan *chan;
+	const struct exec_config *cfg;
+	const struct exec_filters *filters;
+	LIST_HEAD(, kept) kept;
+	int userns;
+	char note[LIMIT_TEXT];
+	int status;
+};
+
+static void
+send_msg(struct dispatch *d, const struct exec_msg *m)
+{
+	uint8_t buf[2048];
+	ssize_t n;
+
+	if ((n = exec_msg_pack(m, buf, sizeof(buf))) == -1 ||
+	    chan_send(d->chan, buf, (size_t)n, NULL, 0) == -1)
+		log_warn("a message to errandd");
+}
+
+static void
+send_gone(struct dispatch *d, const char *job, int status)
+{
+	struct exec_msg m;
+
+	memset(&m, 0, sizeof(m));
+	m.op = EXEC_GONE;
+	memcpy(m.u.gone.job, job, sizeof(m.u.gone.job));
+	m.u.gone.status = status;
+	send_msg(d, &m);
+}
+
+static void
+on_death(evutil_socket_t fd, short what, void *cookie)
+{
+	struct kept *k = cookie;
+	int status = -1;
+
+	(void)fd;
+	(void)what;
+	while (waitpid(k->pid, &status, 0) == -1 && errno == EINTR)
+		continue;
+	if (status != 0)
+		log_warnx("job %s: its keeper ended with status %#x", k->job,
+		    (unsigned int)status);
+	LIST_REMOVE(k, link);
+	event_free(k->ev);
+	io_close(&k->pidfd);
+	send_gone(k->d, k->job, status);
+	free(k);
+}
+
+/* Watch a keeper.  Return 0, or -1. */
+static int
+keep(struct dispatch *d, const struct run *run, pid_t pid, int pidfd)
+{
+	struct kept *k;
+
+	if ((k = calloc(1, sizeof(*k))) == NULL)
+		goto err0;
+	k->d = d;
+	k->pid = pid;
+	k->pidfd = pidfd;
+	memcpy(k->job, run->job, sizeof(k->job));
+	if ((k->ev = event_new(d->base, pidfd, EV_READ, on_death, k)) == NULL)
+		goto err1;
+	if (event_add(k->ev, NULL) == -1)
+		goto err2;
+	LIST_INSERT_HEAD(&d->kept, k, link);
+	return (0);
+
+err2:
+	event_free(k->ev);
+err1:
+	free(k);
+err0:
+	return (-1);
+}
+
+static void
+run_fill(struct run *run, const struct exec_msg *m, const int *fds,
+    size_t nfds)
+{
+
+	memset(run, 0, sizeof(*run));
+	memcpy(run->job, m->u.run.job, sizeof(run->job));
+	run->host_uid = m->u.run.host_uid;
+	run->net = m->u.run.net;
+	run->as_root = m->u.run.as_root;
+	run->root = m->u.run.root;
+	run->spec = m->u.run.spec;
+	run->spec_len = m->u.run.spec_len;
+	run->limits = m->u.run.limits;
+	run->chan = fds[0];
+	run->store = fds[1];
+	run->log = fds[2];
+	run->values = nfds == 4 ? fds[3] : -1;
+	run->came_us = io_mono_us();
+	run->parent = getpid();
+}
+
+static void
+no_keeper(struct dispatch *d, const struct run *run, const char *why)
+{
+
+	log_warnx("job %s: no sandbox: %s", run->job, why);
+	keeper_stillborn(run->chan, why);
+	send_gone(d, run->job, 111 << 8);
+}
+
+/*
+ * The keeper begins in here and never comes back.  What it inherits of us, it
+ * closes; the event loop is not touched in it.
+ */
+static void
+keeper_make(struct dispatch *d, struct run *run)
+{
+	uint64_t flags = NS_KEEPER;
+	char why[LIMIT_TEXT];
+	int pidfd = -1;
+	pid_t pid;
+
+	if (!d->userns) {
+		no_keeper(d, run, d->note);
+		return;
+	}
+	if (run->net != JOB_NET_HOST)
+		flags |= CLONE_NEWNET;
+	if ((pid = ns_clone(flags, &pidfd)) == 0)
+		keeper_main(run, d->cfg, d->filters);
+	if (pid == -1) {
+		(void)snprintf(why, sizeof(why), "the sandbox could not be "
+		    "made on the host: %s", strerror(errno));
+		no_keeper(d, run, why);
+		return;
+	}
+	if (keep(d, run, pid, pidfd) == -1) {
+		log_warn("job %s", run->job);
+		io_close(&pidfd);
+	}
+}
+
+static int
+on_msg(void *cookie, const uint8_t *buf, size_t len, int *fds, size_t nfds)
+{
+	struct dispatch *d = cookie;
+	struct exec_msg m;
+	struct run run;
+
+	if (exec_msg_parse(buf, len, &m) == -1 || m.op != EXEC_RUN)
+		return (-1);
+	if (nfds != ((m.u.run.flags & EXEC_RUN_VALUES) ? 4U : 3U))
+		return (-1);
+	run_fill(&run, &m, fds, nfds);
+	/* The channel closes our copies of the descriptors. */
+	keeper_make(d, &run);
+	return (0);
+}
+
+/* Without errandd there is nobody to make sandboxes for. */
+static void
+on_end(void *cookie, const char *why)
+{
+	struct dispatch *d = cookie;
+
+	log_info("errandd: %s", why);
+	event_base_loopbreak(d->base);
+}
+
+struct dispatch *
+dispatch_new(struct event_base *base, int fd, const struct exec_config *cfg,
+    const struct exec_filters *filters)
+{
+	struct dispatch *d;
+
+	if ((d = calloc(1, sizeof(*d))) == NULL)
+		goto err0;
+	d->base = base;
+	d->cfg = cfg;
+	d->filters = filters;
+	LIST_INIT(&d->kept);
+	if ((d->chan = chan_new(base, fd, "errandd", on_msg, on_end,
+	    d)) == NULL)
+		goto err1;
+	return (d);
+
+err1:
+	free(d);
+err0:
+	return (NULL);
+}
+
+void
+dispatch_ready(struct dispatch *d)
+{
+	struct exec_msg m;
+
+	d->userns = ns_trial(d->note, sizeof(d->note)) == 0;
+	memset(&m, 0, sizeof(m));
+	m.op = EXEC_HELLO;
+	m.u.hello.version = CHANNEL_VERSION;
+	(void)snprintf(m.u.hello.software, sizeof(m.u.hello.software),
+	    "errand %s", ERRAND_VERSION);
+	m.u.hello.userns = (uint8_t)d->userns;
+	memcpy(m.u.hello.note, d->note, sizeof(m.u.hello.note));
+	send_msg(d, &m);
+}
+
+int
+dispatch_status(const struct dispatch *d)
+{
+
+	return (d->status);
+}

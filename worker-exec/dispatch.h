@@ -1,0 +1,23 @@
+#ifndef ERRAND_EXEC_DISPATCH_H
+#define ERRAND_EXEC_DISPATCH_H
+
+struct dispatch;
+struct event_base;
+struct exec_config;
+struct exec_filters;
+
+/**
+ * dispatch_new(base, fd, cfg, filters):
+ * Serve errandd on the channel ${fd}.  ${filters} is read when jobs come.
+ * Return NULL with errno on failure.
+ */
+struct dispatch *dispatch_new(struct event_base *, int,
+    const struct exec_config *, const struct exec_filters *);
+
+/* Try whether sandboxes can be made here, and say HELLO. */
+void dispatch_ready(struct dispatch *);
+
+/* What to exit with. */
+int dispatch_status(const struct dispatch *);
+
+#endif /* !ERRAND_EXEC_DISPATCH_H */

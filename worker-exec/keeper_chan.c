@@ -1,0 +1,266 @@
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "init.h"
+#include "keeper_internal.h"
+#include "lib/chan.h"
+#include "lib/io.h"
+#include "lib/log.h"
+#include "proto/client_msg.h"
+#include "proto/job_msg.h"
+
+#define PACKET  LIMIT_RECORD
+
+void
+keeper_send(struct keeper *k, const struct job_msg *m, const int *fds,
+    size_t nfds)
+{
+	uint8_t buf[PACKET];
+	ssize_t n;
+
+	if (k->closed)
+		return;
+	if ((n = job_msg_pack(m, buf, sizeof(buf))) == -1) {
+		log_warn("job %s: message %u", k->run->job, m->op);
+		return;
+	}
+	if (chan_send_wait(k->chan, buf, (size_t)n, fds, nfds) == -1)
+		k->closed = 1;
+}
+
+void
+keeper_say(struct keeper *k, int op, int fd)
+{
+	struct job_msg m;
+
+	memset(&m, 0, sizeof(m));
+	m.op = (uint8_t)op;
+	keeper_send(k, &m, &fd, fd == -1 ? 0 : 1);
+}
+
+int
+keeper_fault(struct keeper *k, const struct err *err)
+{
+
+	if (k->result.err.code == ERR_NONE)
+		k->result.err = *err;
+	return (-1);
+}
+
+int
+keeper_fault_step(struct keeper *k, const char *step, int e)
+{
+	struct err err;
+
+	memset(&err, 0, sizeof(err));
+	log_warnx("job %s: %s: %s", k->run->job, step, strerror(e));
+	(void)err_set(&err, ERR_SANDBOX, "the sandbox could not be made on "
+	    "the host: %s: %s%s", step, strerror(e),
+	    e == ENOSPC || e == EUSERS ? " (out of namespaces or space: see "
+	    "the sysctls under user.max_, and df)" :
+	    e == ENOMEM || e == EAGAIN ? " (out of memory or processes)" : "");
+	return (keeper_fault(k, &err));
+}
+
+/* Safe: a pidfd stands for the process it was made with, and no other. */
+void
+keeper_kill(struct keeper *k)
+{
+
+	if (k->initfd != -1)
+		(void)syscall(SYS_pidfd_send_signal, k->initfd, SIGKILL, NULL,
+		    0);
+}
+
+void
+keeper_tell_init(struct keeper *k, const struct init_msg *m, const int *fds,
+    size_t nfds)
+{
+
+	if (chan_send_wait(k->ctl, (const uint8_t *)m, sizeof(*m), fds,
+	    nfds) == -1)
+		log_debug("job %s: pid 1 is gone", k->run->job);
+}
+
+static void
+deliver(struct keeper *k, uint8_t sig)
+{
+	struct init_msg m = { .op = INIT_SIGNAL, .number = sig };
+
+	if (k->started && !k->done)
+		keeper_tell_init(k, &m, NULL, 0);
+	else if (!k->done)
+		k->signal = sig;
+}
+
+static int
+on_mapped(struct keeper *k, const struct job_msg *m)
+{
+
+	(void)m;
+	k->mapped = 1;
+	return (0);
+}
+
+static int
+on_placed(struct keeper *k, const struct job_msg *m)
+{
+	struct init_msg im = { .op = INIT_PLACED };
+
+	(void)m;
+	k->placed = 1;
+	keeper_tell_init(k, &im, NULL, 0);
+	return (0);
+}
+
+/* The byte waits in the pipe if the command is not there yet. */
+static int
+on_go(struct keeper *k, const struct job_msg *m)
+{
+
+	(void)m;
+	k->go = 1;
+	if (write(k->go_fd, "", 1) != 1)
+		log_debug("job %s: nobody to go", k->run->job);
+	return (0);
+}
+
+static int
+on_logack(struct keeper *k, const struct job_msg *m)
+{
+
+	(void)m;
+	k->log_ready = 1;
+	keeper_log(k, 0);
+	return (0);
+}
+
+static int
+on_signal(struct keeper *k, const struct job_msg *m)
+{
+
+	if (m->u.signal != SIGKILL) {
+		deliver(k, m->u.signal);
+		return (0);
+	}
+	keeper_kill(k);
+	if (k->started)
+		return (0);
+	k->cancelled = 1;
+	errno = ECANCELED;
+	return (-1);
+}
+
+static const struct route {
+	uint8_t op;
+	int (*fn)(struct keeper *, const struct job_msg *);
+} routes[] = {
+	{ JOBC_MAPPED, on_mapped },
+	{ JOBC_PLACED, on_placed },
+	{ JOBC_GO, on_go },
+	{ JOBC_LOGACK, on_logack },
+	{ JOBC_SIGNAL, on_signal },
+};
+
+static int
+dispatch(struct keeper *k, const uint8_t *buf, size_t len)
+{
+	struct job_msg m;
+	size_t i;
+
+	if (job_msg_parse(buf, len, &m) == -1)
+		goto bad;
+	for (i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
+		if (routes[i].op == m.op)
+			return (routes[i].fn(k, &m));
+	}
+bad:
+	log_warnx("job %s: a message that cannot be read", k->run->job);
+	k->closed = 1;
+	errno = ECANCELED;
+	return (-1);
+}
+
+int
+keeper_hear(void *cookie)
+{
+	struct keeper *k = cookie;
+	uint8_t buf[PACKET];
+	ssize_t n;
+
+	while (!k->closed) {
+		n = chan_recv_wait(k->chan, buf, sizeof(buf), NULL, NULL, 0);
+		if (n == -1 && errno == ETIMEDOUT)
+			return (0);
+		if (n <= 0)
+			break;
+		if (dispatch(k, buf, (size_t)n) == -1)
+			return (-1);
+	}
+	/* Nobody wants the job any more. */
+	k->closed = 1;
+	if (!k->started)
+		k->cancelled = 1;
+	keeper_kill(k);
+	errno = ECANCELED;
+	return (-1);
+}
+
+static void
+on_done(struct keeper *k, const struct init_msg *m)
+{
+	struct job_result *r = &k->result;
+	int status = m->number;
+
+	k->done = 1;
+	k->ended_mono = io_mono_us();
+	r->ended_us = io_real_us();
+	r->usage.cpu_us = m->cpu_us;
+	r->usage.memory_peak = m->memory;
+	if (WIFSIGNALED(status)) {
+		r->signal = (uint8_t)WTERMSIG(status);
+		r->exit_code = (uint8_t)(128 + r->signal);
+	} else
+		r->exit_code = (uint8_t)WEXITSTATUS(status);
+}
+
+void
+keeper_hear_init(struct keeper *k)
+{
+	struct init_msg m;
+	ssize_t n;
+
+	n = chan_recv_wait(k->ctl, (uint8_t *)&m, sizeof(m), NULL, NULL, 0);
+	if (n == -1 && errno == ETIMEDOUT)
+		return;
+	if (n != (ssize_t)sizeof(m)) {
+		io_close(&k->ctl);
+		return;
+	}
+	m.step[sizeof(m.step) - 1] = '\0';
+	if (m.op == INIT_DONE)
+		on_done(k, &m);
+	else if (m.op == INIT_FAILED)
+		(void)keeper_fault_step(k, m.step, m.number);
+}
+
+void
+keeper_log(struct keeper *k, int last)
+{
+	struct job_msg m;
+	uint64_t bytes = pump_bytes(&k->pump);
+
+	if (bytes == k->log_told || !(k->log_ready || last) || !k->placed)
+		return;
+	memset(&m, 0, sizeof(m));
+	m.op = JOBC_LOG;
+	m.u.log_bytes = bytes;
+	keeper_send(k, &m, NULL, 0);
+	k->log_told = bytes;
+	k->log_ready = 0;
+}

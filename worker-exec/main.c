@@ -1,0 +1,175 @@
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+#include <sodium.h>
+
+#include "config.h"
+#include "dispatch.h"
+#include "lib/chan.h"
+#include "lib/log.h"
+#include "lib/sandbox.h"
+#include "sandbox.h"
+#include "template.h"
+
+/*
+ * Theory of operation.
+ *
+ * errandd starts us with its channel on descriptor 3.  Four kinds of process
+ * are made of this program, each a fork of the one before:
+ *
+ *	errand-exec     this one.  Its own uid, no capability, in the template's
+ *	                mount namespace: what sandboxes are made of, the work
+ *	                root, nothing else of the host.
+ *	keeper          one per job, in a new user, mount, network (unless the
+ *	                job has the host's), IPC and UTS namespace.  Uid 0 there
+ *	                is the tenant's uid on the host, the only one mapped.
+ *	                Lays out the tree, makes the overlay, reads the output,
+ *	                collects the changes; talks to errandd and to the store.
+ *	                Not in the job's cgroup.
+ *	pid 1           in the keeper's user namespace, and in new pid, mount and
+ *	                cgroup namespaces.  Makes the job's view of the file
+ *	                system, reaps, delivers signals.  Forked, never executed.
+ *	the command     in a user namespace below, as uid 1000 or 0, without
+ *	                capabilities over any namespace but that empty one.
+ *
+ * Hostile input reaches keepers: the tree, the spec and what the command left.
+ * They handle it with the tenant's own rights.  This process handles nothing
+ * but errandd's messages: it makes keepers and reaps them.
+ *
+ * Who dies takes those below along: keepers and pid 1 ask the kernel for it,
+ * and a pid namespace ends with its pid 1.
+ */
+
+#define EXIT_USAGE      100
+
+static void __attribute__((noreturn))
+usage(void)
+{
+	(void)fprintf(stderr, "usage: errand-exec -u uid -g gid -d directory "
+	    "[-r] [-l level]\nerrandd starts it, with a channel on "
+	    "descriptor %d\n", CHAN_FD);
+	exit(EXIT_USAGE);
+}
+
+static unsigned int
+number(const char *s, unsigned long max)
+{
+	unsigned long n;
+	char *end;
+
+	errno = 0;
+	n = strtoul(s, &end, 10);
+	if (errno != 0 || *s < '0' || *s > '9' || *end != '\0' || n > max)
+		usage();
+	return ((unsigned int)n);
+}
+
+static void
+options(struct exec_config *cfg, int argc, char **argv)
+{
+	int c, ids = 0;
+
+	while ((c = getopt(argc, argv, "u:g:d:l:r")) != -1) {
+		switch (c) {
+		case 'u':
+			cfg->uid = number(optarg, 0xfffffffeUL);
+			ids |= 1;
+			break;
+		case 'g':
+			cfg->gid = number(optarg, 0xfffffffeUL);
+			ids |= 2;
+			break;
+		case 'd':
+			cfg->dir = optarg;
+			break;
+		case 'l':
+			cfg->level = (enum log_level)number(optarg,
+			    LOG_LEVEL_DEBUG);
+			break;
+		case 'r':
+			cfg->rootless = 1;
+			break;
+		default:
+			usage();
+		}
+	}
+	if (optind != argc || cfg->dir == NULL || ids != 3)
+		usage();
+}
+
+/* Jobs inherit what is ignored or blocked, so nothing is. */
+static void
+signals(void)
+{
+	sigset_t none;
+	int sig;
+
+	for (sig = 1; sig < NSIG; sig++)
+		(void)signal(sig, SIG_DFL);
+	sigemptyset(&none);
+	if (sigprocmask(SIG_SETMASK, &none, NULL) == -1 ||
+	    signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+		fatal("signals");
+}
+
+/* Keepers hold five descriptors, and we hold some for each. */
+static void
+descriptors(void)
+{
+	struct rlimit rl;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) == 0) {
+		rl.rlim_cur = rl.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &rl);
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	struct exec_config cfg = { .level = LOG_LEVEL_INFO };
+	struct exec_filters filters;
+	struct event_base *base;
+	struct dispatch *d;
+
+	options(&cfg, argc, argv);
+	log_init("exec", cfg.level);
+
+	/* Shed: the mounts of the host, then every right over it. */
+	(void)umask(077);
+	signals();
+	descriptors();
+	if (template_build(cfg.dir, cfg.rootless) == -1)
+		fatalx("no mount namespace for sandboxes");
+	if (cfg.rootless) {
+		cfg.uid = geteuid();
+		cfg.gid = getegid();
+	}
+	if (sandbox_drop(cfg.uid, cfg.gid) == -1)
+		fatal("privileges cannot be dropped to user %u, group %u",
+		    cfg.uid, cfg.gid);
+
+	/* Acquire. */
+	if (sodium_init() == -1)
+		fatalx("libsodium cannot be initialised");
+	if ((base = event_base_new()) == NULL)
+		fatalx("the event loop cannot be made");
+	if ((d = dispatch_new(base, CHAN_FD, &cfg, &filters)) == NULL)
+		fatal("the channel");
+
+	/* Fence. */
+	exec_fence(&filters);
+
+	/* Serve. */
+	dispatch_ready(d);
+	if (event_base_dispatch(base) == -1)
+		fatalx("the event loop failed");
+	return (dispatch_status(d));
+}

@@ -1,0 +1,224 @@
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/content.h"
+#include "lib/io.h"
+#include "lib/tree.h"
+#include "materialise.h"
+#include "plan.h"
+#include "proto/client_msg.h"
+#include "storeclient.h"
+
+#define NS      INT64_C(1000000000)
+
+/*
+ * Two walks over the plan in the same order: one asks the store for the
+ * contents, some way ahead of the other, which writes them.  The writing walk
+ * holds one directory open and moves by names and "..": nobody but this
+ * keeper knows the directory yet.
+ */
+struct mat {
+	struct plan plan;
+	struct storeclient *sc;
+	uint32_t ask_dir;       /* where the asking walk is */
+	uint32_t ask_child;
+	int dir;                /* where the writing walk is */
+	const char *at;         /* name of what is being made, for errors */
+};
+
+/* Ask for the contents of the next files, as long as few are asked for. */
+static int
+ask_ahead(struct mat *m)
+{
+	const struct plan_node *dir, *nd;
+	uint32_t up;
+
+	while (m->ask_dir != PLAN_NONE && storeclient_hungry(m->sc)) {
+		dir = &m->plan.nodes[m->ask_dir];
+		if (m->ask_child == dir->n) {
+			m->ask_dir = plan_next_dir(&m->plan, m->ask_dir, &up);
+			m->ask_child = 0;
+			continue;
+		}
+		nd = &m->plan.nodes[dir->first + m->ask_child++];
+		if (nd->kind == TREE_FILE &&
+		    storeclient_want(m->sc, &nd->ref) == -1)
+			return (-1);
+	}
+	return (storeclient_kick(m->sc));
+}
+
+static int
+set_time(int fd, const char *name, const struct plan_node *nd)
+{
+	struct timespec ts[2] = { { .tv_nsec = UTIME_OMIT } };
+
+	ts[1].tv_sec = nd->mtime_ns / NS;
+	ts[1].tv_nsec = nd->mtime_ns % NS;
+	if (ts[1].tv_nsec < 0) {
+		ts[1].tv_nsec += NS;
+		ts[1].tv_sec--;
+	}
+	if (name == NULL)
+		return (futimens(fd, ts));
+	return (utimensat(fd, name, ts, AT_SYMLINK_NOFOLLOW));
+}
+
+static int
+make_file(struct mat *m, const struct plan_node *nd, const char *name)
+{
+	int fd, rc = -1;
+
+	/* umask is 0; a mode without writing does not matter to who made it. */
+	fd = openat(m->dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW |
+	    O_CLOEXEC, nd->mode);
+	if (fd == -1)
+		return (-1);
+	if (content_to_fd(&nd->ref, nd->size, storeclient_fetch, m->sc,
+	    fd) == 0)
+		rc = set_time(fd, NULL, nd);
+	io_close(&fd);
+	return (rc);
+}
+
+static int
+make_link(struct mat *m, const struct plan_node *nd, const char *name)
+{
+
+	if (symlinkat(m->plan.names + nd->target, m->dir, name) == -1)
+		return (-1);
+	return (set_time(m->dir, name, nd));
+}
+
+/* Files and links of a directory; its directories empty and ours for now. */
+static int
+fill(struct mat *m, uint32_t i)
+{
+	const struct plan_node *dir = &m->plan.nodes[i], *nd;
+	uint32_t c;
+	int rc;
+
+	for (c = 0; c < dir->n; c++) {
+		nd = &m->plan.nodes[dir->first + c];
+		m->at = m->plan.names + nd->name;
+		if (nd->kind == TREE_FILE) {
+			if (ask_ahead(m) == -1)
+				return (-1);
+			rc = make_file(m, nd, m->at);
+		} else if (nd->kind == TREE_LINK)
+			rc = make_link(m, nd, m->at);
+		else
+			rc = mkdirat(m->dir, m->at, 0700);
+		if (rc == -1)
+			return (-1);
+	}
+	return (0);
+}
+
+static int
+go_to(struct mat *m, const char *name)
+{
+	int fd;
+
+	fd = openat(m->dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
+	    O_CLOEXEC);
+	if (fd == -1)
+		return (-1);
+	io_close(&m->dir);
+	m->dir = fd;
+	return (0);
+}
+
+/* Everything is in it: now its own mode and time, then back to its parent. */
+static int
+finish_dir(struct mat *m, const struct plan_node *nd)
+{
+	int fd = m->dir, rc;
+
+	m->at = m->plan.names + nd->name;
+	if ((m->dir = openat(fd, "..", O_RDONLY | O_DIRECTORY |
+	    O_CLOEXEC)) == -1) {
+		m->dir = fd;
+		return (-1);
+	}
+	rc = fchmod(fd, nd->mode) == -1 ? -1 : set_time(fd, NULL, nd);
+	io_close(&fd);
+	return (rc);
+}
+
+static int
+make_all(struct mat *m)
+{
+	uint32_t i = 0, next, up;
+
+	for (;;) {
+		if (fill(m, i) == -1)
+			return (-1);
+		next = plan_next_dir(&m->plan, i, &up);
+		if (next == PLAN_NONE)
+			break;
+		for (; up > 0; up--) {
+			if (finish_dir(m, &m->plan.nodes[i]) == -1)
+				return (-1);
+			i = m->plan.nodes[i].parent;
+		}
+		m->at = m->plan.names + m->plan.nodes[next].name;
+		if (go_to(m, m->at) == -1)
+			return (-1);
+		i = next;
+	}
+	for (; i != 0; i = m->plan.nodes[i].parent) {
+		if (finish_dir(m, &m->plan.nodes[i]) == -1)
+			return (-1);
+	}
+	return (fchmod(m->dir, 0755));
+}
+
+static int
+explain(const struct mat *m, struct err *err)
+{
+	int e = errno;
+	char name[TREE_NAME_MAX * 4 + 1];
+
+	if (e == EREMOTEIO) {
+		*err = *storeclient_error(m->sc);
+		return (-1);
+	}
+	if (e == E2BIG)
+		return (err_set(err, ERR_LIMIT, "the tree has more than %u "
+		    "entries", PLAN_MAX));
+	if (e == EPROTO)
+		return (err_set(err, ERR_DAMAGED, "an object of the tree is "
+		    "malformed, or not as long as it should be"));
+	if (e == ECANCELED)
+		return (err_set(err, ERR_CANCELLED, "cancelled before it "
+		    "started"));
+	text_escape(m->at, strlen(m->at), name, sizeof(name));
+	if (e == ENOSPC || e == EDQUOT)
+		return (err_set(err, ERR_FULL, "there is no room on the host "
+		    "for the submitted tree (%s)", strerror(e)));
+	return (err_set(err, ERR_IO, "the submitted tree could not be laid "
+	    "out on the host: %.200s: %s", name, strerror(e)));
+}
+
+int
+materialise(int dirfd, struct storeclient *sc, const struct obj_ref *root,
+    struct err *err)
+{
+	struct mat m = { .sc = sc, .at = "" };
+	int rc = -1;
+
+	if ((m.dir = fcntl(dirfd, F_DUPFD_CLOEXEC, 0)) != -1 &&
+	    storeclient_want(sc, root) == 0 &&
+	    plan_read(&m.plan, sc, root) == 0 && make_all(&m) == 0)
+		rc = 0;
+	if (rc == -1)
+		(void)explain(&m, err);
+	io_close(&m.dir);
+	plan_done(&m.plan);
+	return (rc);
+}

@@ -1,0 +1,272 @@
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <linux/capability.h>
+#include <linux/close_range.h>
+#include <linux/filter.h>
+#include <linux/securebits.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "lib/io.h"
+#include "lib/sandbox.h"
+#include "ns.h"
+#include "preexec.h"
+
+#define RUNNER          1000    /* the job's id in its own namespace */
+#define EXEC_FD         3       /* the exec pipe, closed by execve */
+#define GO_FD           4
+#define NOFILE_SOFT     1024
+#define NOFILE_HARD     1048576
+
+/*
+ * Safety: this is the last code of ours before somebody else's.  Each step
+ * takes something away; nothing is given.  A step that fails ends the process,
+ * so that no command ever runs with less of a fence than was promised.
+ */
+
+/* Say which step failed and end; nobody but the keeper reads it. */
+static void __attribute__((noreturn))
+fail(int fd, enum preexec_step step, const char *what)
+{
+	struct preexec_msg m = { .step = step, .err = errno };
+
+	(void)snprintf(m.what, sizeof(m.what), "%s", what);
+	(void)!write(fd, &m, sizeof(m));
+	_exit(126);
+}
+
+/*
+ * Nothing but 0, 1, 2 and, until execve, 3 and 4.  The pipes are moved up
+ * first, so that none of them is in another's place.
+ */
+static void
+descriptors(const struct preexec_fds *fds)
+{
+	int out, err, go, null;
+	int ex = fcntl(fds->exec, F_DUPFD_CLOEXEC, 16);
+
+	out = fcntl(fds->out, F_DUPFD_CLOEXEC, 16);
+	err = fcntl(fds->err, F_DUPFD_CLOEXEC, 16);
+	go = fcntl(fds->go, F_DUPFD_CLOEXEC, 16);
+	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (ex == -1 || out == -1 || err == -1 || go == -1 || null == -1 ||
+	    dup2(null, STDIN_FILENO) == -1 || dup2(out, STDOUT_FILENO) == -1 ||
+	    dup2(err, STDERR_FILENO) == -1 ||
+	    dup3(ex, EXEC_FD, O_CLOEXEC) == -1 ||
+	    dup3(go, GO_FD, O_CLOEXEC) == -1 ||
+	    close_range(GO_FD + 1, ~0U, 0) == -1)
+		fail(fds->exec, PREEXEC_FENCE, "descriptors");
+}
+
+static void
+limits(const struct command *c)
+{
+	struct rlimit files = { NOFILE_SOFT, NOFILE_HARD };
+	/* 1, not 0: the kernel then does not start a core handler either. */
+	struct rlimit core = { 1, 1 };
+	struct rlimit procs = { c->pids, c->pids }, had;
+
+	if (getrlimit(RLIMIT_NOFILE, &had) == 0 && had.rlim_max < NOFILE_HARD) {
+		files.rlim_max = had.rlim_max;
+		if (files.rlim_cur > had.rlim_max)
+			files.rlim_cur = had.rlim_max;
+	}
+	if (setrlimit(RLIMIT_NOFILE, &files) == -1 ||
+	    setrlimit(RLIMIT_CORE, &core) == -1)
+		fail(EXEC_FD, PREEXEC_FENCE, "resource limits");
+	/* A second wall where there is a cgroup, the only one elsewhere. */
+	if (c->pids != 0)
+		(void)setrlimit(RLIMIT_NPROC, &procs);
+}
+
+/* The job has a session of its own, and signals as a shell would give them. */
+static void
+session(void)
+{
+	sigset_t none;
+
+	(void)signal(SIGPIPE, SIG_DFL);
+	sigemptyset(&none);
+	if (sigprocmask(SIG_SETMASK, &none, NULL) == -1 || setsid() == -1)
+		fail(EXEC_FD, PREEXEC_FENCE, "a session");
+	(void)umask(022);
+}
+
+/* In a user namespace below pid 1's: what is up there is out of reach. */
+static void
+identity(const struct command *c)
+{
+	unsigned int id = c->as_root ? 0 : RUNNER;
+
+	if (unshare(CLONE_NEWUSER) == -1 || ns_map_self(id, 0, 0) == -1)
+		fail(EXEC_FD, PREEXEC_FENCE, "a user namespace");
+	if (setresgid(id, id, id) == -1 || setresuid(id, id, id) == -1)
+		fail(EXEC_FD, PREEXEC_FENCE, "the job's user");
+}
+
+/* As root, the job keeps what its own, nested namespace gives: nearly nothing,
+ * since no other namespace belongs to that one. */
+static void
+capabilities(const struct command *c)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3
+	};
+	struct __user_cap_data_struct data[2];
+	int cap;
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1)
+		fail(EXEC_FD, PREEXEC_FENCE, "no new privileges");
+	if (c->as_root)
+		return;
+	for (cap = 0; cap < 64; cap++) {
+		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == -1)
+			break;
+	}
+	memset(data, 0, sizeof(data));
+	if (syscall(SYS_capset, &head, data) == -1)
+		fail(EXEC_FD, PREEXEC_FENCE, "capabilities");
+}
+
+/* A second wall under the mounts: what is not listed cannot be written. */
+static void
+landlock(void)
+{
+	static const struct {
+		const char *path;
+		int writable;
+	} rules[] = {
+		{ "/", 0 }, { "/workspace", 1 }, { "/tmp", 1 },
+		{ "/var/tmp", 1 }, { "/run", 1 }, { "/home/runner", 1 },
+		{ "/dev", 1 }, { "/proc", 1 },
+	};
+	enum { N = sizeof(rules) / sizeof(rules[0]) };
+	struct sandbox_path paths[N];
+	size_t i;
+
+	for (i = 0; i < N; i++) {
+		paths[i].writable = rules[i].writable;
+		paths[i].exec = 1;
+		paths[i].fd = open(rules[i].path, O_PATH | O_CLOEXEC);
+		if (paths[i].fd == -1)
+			fail(EXEC_FD, PREEXEC_FENCE, rules[i].path);
+	}
+	if (sandbox_landlock_files(paths, N) == -1)
+		fail(EXEC_FD, PREEXEC_FENCE, "Landlock");
+	for (i = 0; i < N; i++)
+		io_close(&paths[i].fd);
+}
+
+static void
+workdir(const struct command *c)
+{
+
+	if (chdir("/workspace") == -1)
+		fail(EXEC_FD, PREEXEC_FENCE, "the workspace");
+	if (c->workdir[0] != '\0' && chdir(c->workdir) == -1)
+		fail(EXEC_FD, PREEXEC_WORKDIR, "");
+}
+
+/* The keeper says when; if it is gone, never. */
+static void
+await_go(void)
+{
+	char byte;
+	ssize_t n;
+
+	do
+		n = read(GO_FD, &byte, 1);
+	while (n == -1 && errno == EINTR);
+	if (n != 1)
+		_exit(126);
+	(void)close(GO_FD);
+}
+
+static const char *
+path_of(char **env)
+{
+
+	for (; *env != NULL; env++) {
+		if (strncmp(*env, "PATH=", 5) == 0)
+			return (*env + 5);
+	}
+	return ("/usr/bin:/bin");
+}
+
+/* One place of the PATH.  Returns only with errno. */
+static void
+try_place(const struct command *c, const char *dir, size_t len)
+{
+	const char *name = c->argv[0];
+	char file[PATH_MAX];
+
+	if (len + strlen(name) + 2 > sizeof(file)) {
+		errno = ENAMETOOLONG;
+		return;
+	}
+	(void)snprintf(file, sizeof(file), "%.*s%s%s", (int)len, dir,
+	    len == 0 ? "" : "/", name);
+	(void)execve(file, c->argv, c->env);
+}
+
+/*
+ * As execvp, but never through a shell: a file that is no program is none.
+ * A place that may not be searched is remembered, in case there is no better.
+ */
+static void
+execute(const struct command *c)
+{
+	const char *p, *end;
+	int denied = 0;
+
+	if (c->argv[0][0] == '\0') {
+		errno = ENOENT;
+		return;
+	}
+	if (strchr(c->argv[0], '/') != NULL) {
+		(void)execve(c->argv[0], c->argv, c->env);
+		return;
+	}
+	for (p = path_of(c->env);; p = end + 1) {
+		end = strchrnul(p, ':');
+		try_place(c, p, (size_t)(end - p));
+		if (errno == EACCES)
+			denied = 1;
+		else if (errno != ENOENT && errno != ENOTDIR &&
+		    errno != ENAMETOOLONG)
+			return;
+		if (*end == '\0')
+			break;
+	}
+	errno = denied ? EACCES : ENOENT;
+}
+
+void
+preexec_run(const struct command *c, const struct preexec_fds *fds,
+    const struct sock_fprog *filter)
+{
+
+	descriptors(fds);
+	session();
+	limits(c);
+	identity(c);
+	capabilities(c);
+	landlock();
+	workdir(c);
+	if (sandbox_install(filter) == -1)
+		fail(EXEC_FD, PREEXEC_FENCE, "the filter of system calls");
+	await_go();
+	execute(c);
+	fail(EXEC_FD, PREEXEC_EXECUTE, "");
+}

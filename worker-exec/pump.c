@@ -1,0 +1,126 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/io.h"
+#include "lib/joblog.h"
+#include "pump.h"
+
+#define PIECE           JOBLOG_PIECE
+#define PIPE_BIG        (1024 * 1024)
+
+int
+pump_init(struct pump *p, int log, uint64_t cap)
+{
+
+	memset(p, 0, sizeof(*p));
+	p->fd[0] = p->fd[1] = -1;
+	if ((p->buf = malloc(PIECE)) == NULL)
+		goto err0;
+	if ((p->log = joblog_writer_new(log,
+	    cap == 0 ? UINT64_MAX : cap)) == NULL)
+		goto err1;
+	return (0);
+
+err1:
+	free(p->buf);
+	p->buf = NULL;
+err0:
+	return (-1);
+}
+
+void
+pump_done(struct pump *p)
+{
+
+	io_close(&p->fd[0]);
+	io_close(&p->fd[1]);
+	joblog_writer_free(p->log);
+	free(p->buf);
+}
+
+/* A pipe that was full once will be again: fewer, larger turns then. */
+static void
+enlarge(struct pump *p, int i)
+{
+
+	if (p->big[i])
+		return;
+	p->big[i] = 1;
+	(void)fcntl(p->fd[i], F_SETPIPE_SZ, PIPE_BIG);
+}
+
+void
+pump_read(struct pump *p, int i)
+{
+	static const uint8_t streams[] = { JOBLOG_STDOUT, JOBLOG_STDERR };
+	ssize_t n;
+
+	if (p->fd[i] == -1)
+		return;
+	n = read(p->fd[i], p->buf, PIECE);
+	if (n == -1 && (errno == EINTR || errno == EAGAIN))
+		return;
+	if (n <= 0) {
+		io_close(&p->fd[i]);
+		return;
+	}
+	if (n == PIECE)
+		enlarge(p, i);
+	if (p->failed == 0 &&
+	    joblog_write(p->log, streams[i], p->buf, (size_t)n) == -1)
+		p->failed = errno;
+}
+
+/* Both at once, so that the order of the streams stays about right. */
+void
+pump_drain(struct pump *p)
+{
+	struct pollfd pfd[2];
+	int i;
+
+	while (p->fd[0] != -1 || p->fd[1] != -1) {
+		for (i = 0; i < 2; i++) {
+			pfd[i].fd = p->fd[i];
+			pfd[i].events = POLLIN;
+		}
+		if (poll(pfd, 2, -1) == -1 && errno != EINTR)
+			break;
+		for (i = 0; i < 2; i++) {
+			if (pfd[i].revents != 0)
+				pump_read(p, i);
+		}
+	}
+}
+
+uint64_t
+pump_bytes(const struct pump *p)
+{
+
+	return (joblog_bytes(p->log));
+}
+
+int
+pump_finish(struct pump *p, struct job_log *log)
+{
+	struct joblog_sum sum;
+	int rc;
+
+	rc = joblog_finish(p->log, &sum);
+	if (rc == -1 && p->failed == 0)
+		p->failed = errno;
+	log->bytes = joblog_bytes(p->log);
+	if (rc == 0) {
+		log->bytes = sum.bytes;
+		log->stdout_bytes = sum.stdout_bytes;
+		log->stderr_bytes = sum.stderr_bytes;
+		log->truncated = sum.truncated != 0;
+		memcpy(log->digest, sum.digest, sizeof(log->digest));
+	}
+	log->complete = p->failed == 0;
+	errno = p->failed;
+	return (p->failed == 0 ? 0 : -1);
+}

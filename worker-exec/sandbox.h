@@ -1,0 +1,18 @@
+#ifndef ERRAND_EXEC_SANDBOX_H
+#define ERRAND_EXEC_SANDBOX_H
+
+struct sock_fprog;
+
+/* The filters that jobs run under, made once at start. */
+struct exec_filters {
+	struct sock_fprog *none;        /* no network but its own */
+	struct sock_fprog *host;        /* the host's network */
+};
+
+/*
+ * Make the jobs' filters, then fence in this process and all its children with
+ * one that has what keepers and jobs need.  Ends the process on failure.
+ */
+void exec_fence(struct exec_filters *);
+
+#endif /* !ERRAND_EXEC_SANDBOX_H */

@@ -1,0 +1,437 @@
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/chan.h"
+#include "lib/io.h"
+#include "lib/memfd.h"
+#include "lib/objrec.h"
+#include "lib/size.h"
+#include "proto/limits.h"
+#include "proto/store_msg.h"
+#include "storeclient.h"
+#include "storeclient_internal.h"
+
+#define PIECES  64      /* chunks of a list in one request */
+
+int
+storeclient_fail(struct storeclient *sc, int err)
+{
+
+	if (sc->failed == 0)
+		sc->failed = err;
+	errno = sc->failed;
+	return (-1);
+}
+
+struct storeclient *
+storeclient_new(int fd, int other, int (*serve)(void *), void *cookie)
+{
+	struct storeclient *sc;
+
+	if ((sc = calloc(1, sizeof(*sc))) == NULL)
+		goto err0;
+	if ((sc->packet = malloc(CHAN_MSG_MAX)) == NULL)
+		goto err1;
+	sc->fd = fd;
+	sc->other = other;
+	sc->serve = serve;
+	sc->cookie = cookie;
+	TAILQ_INIT(&sc->gets);
+	return (sc);
+
+err1:
+	free(sc);
+err0:
+	return (NULL);
+}
+
+static void
+get_free(struct storeclient *sc, struct get *g)
+{
+
+	TAILQ_REMOVE(&sc->gets, g, link);
+	sc->ngets--;
+	memfd_unmap(g->map, g->maplen);
+	free(g->refs);
+	free(g);
+}
+
+void
+storeclient_free(struct storeclient *sc)
+{
+	struct get *g;
+
+	if (sc == NULL)
+		return;
+	while ((g = TAILQ_FIRST(&sc->gets)) != NULL)
+		get_free(sc, g);
+	io_close(&sc->fd);
+	free(sc->wants);
+	free(sc->put);
+	free(sc->packet);
+	free(sc);
+}
+
+int
+storeclient_failed(const struct storeclient *sc)
+{
+
+	return (sc->failed != 0);
+}
+
+const struct err *
+storeclient_error(const struct storeclient *sc)
+{
+
+	return (&sc->err);
+}
+
+uint64_t
+storeclient_send(struct storeclient *sc, int op, uint32_t n, int fd)
+{
+	struct store_msg m;
+	uint8_t buf[256];
+	ssize_t len;
+	int rc;
+
+	memset(&m, 0, sizeof(m));
+	m.id = ++sc->id;
+	m.op = (uint8_t)op;
+	if (op == STORE_PUT)
+		m.u.put.objects = n;
+	else
+		m.u.get.refs = n;
+	if ((len = store_msg_pack(&m, buf, sizeof(buf))) == -1) {
+		(void)storeclient_fail(sc, EPROTO);
+		return (0);
+	}
+	rc = chan_send_wait(sc->fd, buf, (size_t)len, &fd, 1);
+	if (rc == -1) {
+		(void)storeclient_fail(sc, errno);
+		return (0);
+	}
+	return (m.id);
+}
+
+/*
+ * The reply to a GET must hold what was asked for, from the first on, and
+ * nothing else.  That the bytes have their ids was checked by the store when
+ * it read them; it is the one that vouches for the tenant's objects.
+ */
+static int
+get_check(const struct get *g, size_t served)
+{
+	struct objrec rec;
+	size_t i, at = 0;
+
+	for (i = 0; i < served; i++) {
+		if (g->maplen - at < OBJREC_HEAD ||
+		    objrec_decode(g->map + at, &rec) == -1)
+			return (-1);
+		at += OBJREC_HEAD;
+		if (rec.codec != OBJREC_RAW || rec.len > g->maplen - at ||
+		    !obj_ref_equal(&rec.ref, &g->refs[i]))
+			return (-1);
+		at += rec.len;
+	}
+	return (at == g->maplen ? 0 : -1);
+}
+
+/* Those that were not served are asked for again, before all others. */
+static int
+ask_rest(struct storeclient *sc, const struct get *g, size_t served)
+{
+	size_t rest = g->n - served, have = sc->want_n - sc->want_at, need;
+	struct obj_ref *p;
+
+	if (rest == 0)
+		return (0);
+	if (size_add(have, rest, &need) == -1)
+		return (-1);
+	if (sc->want_at < rest) {
+		p = size_grow(sc->wants, &sc->want_cap, sc->want_n + rest,
+		    sizeof(*p));
+		if (p == NULL)
+			return (-1);
+		sc->wants = p;
+		memmove(p + rest, p + sc->want_at, have * sizeof(*p));
+		sc->want_at = rest;
+		sc->want_n = rest + have;
+	}
+	sc->want_at -= rest;
+	memcpy(sc->wants + sc->want_at, g->refs + served,
+	    rest * sizeof(*sc->wants));
+	return (0);
+}
+
+static int
+on_get(struct storeclient *sc, struct get *g, const struct store_msg *m,
+    int *fd)
+{
+	size_t served = m->u.ok.objects;
+
+	if (served == 0 || served > g->n || *fd == -1)
+		return (storeclient_fail(sc, EPROTO));
+	if (memfd_map(*fd, LIMIT_GET_BYTES, &g->map, &g->maplen) == -1 ||
+	    get_check(g, served) == -1)
+		return (storeclient_fail(sc, EPROTO));
+	if (ask_rest(sc, g, served) == -1)
+		return (storeclient_fail(sc, ENOMEM));
+	g->id = 0;
+	g->n = served;
+	return (0);
+}
+
+static int
+on_reply(struct storeclient *sc, const struct store_msg *m, int *fd)
+{
+	struct get *g;
+	size_t i;
+
+	if (m->op == STORE_ERROR) {
+		if (sc->failed == 0)
+			sc->err = m->u.error;
+		return (storeclient_fail(sc, EREMOTEIO));
+	}
+	if (m->op != STORE_OK || m->id == 0)
+		return (storeclient_fail(sc, EPROTO));
+	for (i = 0; i < PUTS_MAX; i++) {
+		if (sc->puts[i] == m->id) {
+			sc->puts[i] = 0;
+			return (0);
+		}
+	}
+	TAILQ_FOREACH(g, &sc->gets, link) {
+		if (g->id == m->id)
+			return (on_get(sc, g, m, fd));
+	}
+	return (storeclient_fail(sc, EPROTO));
+}
+
+/* Serve the other channel until the store's is readable. */
+static int
+wait_readable(struct storeclient *sc)
+{
+	struct pollfd p[2] = {
+		{ .fd = sc->fd, .events = POLLIN },
+		{ .fd = sc->other, .events = POLLIN },
+	};
+
+	for (;;) {
+		if (poll(p, 2, -1) == -1) {
+			if (errno != EINTR)
+				return (-1);
+			continue;
+		}
+		if (p[1].revents != 0 && sc->serve(sc->cookie) == -1)
+			return (-1);
+		if (p[0].revents != 0)
+			return (0);
+	}
+}
+
+int
+storeclient_wait(struct storeclient *sc)
+{
+	struct store_msg m;
+	int fd = -1, rc;
+	size_t nfds = 1;
+	ssize_t n;
+
+	if (sc->failed != 0)
+		return (storeclient_fail(sc, 0));
+	if (wait_readable(sc) == -1)
+		return (storeclient_fail(sc, errno));
+	n = chan_recv_wait(sc->fd, sc->packet, CHAN_MSG_MAX, &fd, &nfds, -1);
+	if (n <= 0)
+		return (storeclient_fail(sc, n == 0 ? EPIPE : errno));
+	if (nfds == 0)
+		fd = -1;
+	if (store_msg_parse(sc->packet, (size_t)n, &m) == -1)
+		rc = storeclient_fail(sc, EPROTO);
+	else
+		rc = on_reply(sc, &m, &fd);
+	io_close(&fd);
+	return (rc);
+}
+
+int
+storeclient_want(struct storeclient *sc, const struct obj_ref *ref)
+{
+	struct obj_ref *p;
+
+	if (ref->kind == OBJ_NONE)
+		return (0);
+	if (sc->want_at >= 4096 && sc->want_at >= sc->want_n / 2) {
+		memmove(sc->wants, sc->wants + sc->want_at,
+		    (sc->want_n - sc->want_at) * sizeof(*sc->wants));
+		sc->want_n -= sc->want_at;
+		sc->want_at = 0;
+	}
+	p = size_grow(sc->wants, &sc->want_cap, sc->want_n + 1, sizeof(*p));
+	if (p == NULL)
+		return (-1);
+	sc->wants = p;
+	sc->wants[sc->want_n++] = *ref;
+	return (0);
+}
+
+int
+storeclient_hungry(const struct storeclient *sc)
+{
+
+	return (sc->want_n - sc->want_at < 2 * GET_OBJECTS);
+}
+
+/* Request ${n} objects.  Return 0, or -1. */
+static int
+get_send(struct storeclient *sc, const struct obj_ref *refs, size_t n)
+{
+	uint8_t list[GET_OBJECTS * OBJ_REF_LEN];
+	struct get *g;
+	size_t i;
+	int fd;
+
+	if (sc->failed != 0)
+		return (storeclient_fail(sc, 0));
+	for (i = 0; i < n; i++)
+		obj_ref_encode(&refs[i], list + i * OBJ_REF_LEN);
+	if ((g = calloc(1, sizeof(*g))) == NULL)
+		goto err0;
+	if (NEW_ARRAY(g->refs, n) == -1)
+		goto err1;
+	memcpy(g->refs, refs, n * sizeof(*refs));
+	g->n = n;
+	if ((fd = memfd_make("refs", list, n * OBJ_REF_LEN)) == -1)
+		goto err2;
+	g->id = storeclient_send(sc, STORE_GET, (uint32_t)n, fd);
+	io_close(&fd);
+	if (g->id == 0)
+		goto err2;
+	TAILQ_INSERT_TAIL(&sc->gets, g, link);
+	sc->ngets++;
+	return (0);
+
+err2:
+	free(g->refs);
+err1:
+	free(g);
+err0:
+	return (storeclient_fail(sc, errno));
+}
+
+int
+storeclient_kick(struct storeclient *sc)
+{
+	size_t n;
+
+	while (sc->ngets < GETS_MAX && sc->want_at < sc->want_n) {
+		n = sc->want_n - sc->want_at;
+		if (n > GET_OBJECTS)
+			n = GET_OBJECTS;
+		if (get_send(sc, sc->wants + sc->want_at, n) == -1)
+			return (-1);
+		sc->want_at += n;
+	}
+	if (sc->want_at == sc->want_n)
+		sc->want_at = sc->want_n = 0;
+	return (0);
+}
+
+struct pieces {
+	struct storeclient *sc;
+	struct obj_ref refs[PIECES];
+	size_t n;
+};
+
+static int
+pieces_send(struct pieces *p)
+{
+	size_t n = p->n;
+
+	p->n = 0;
+	return (n == 0 ? 0 : get_send(p->sc, p->refs, n));
+}
+
+static int
+piece_add(void *cookie, const struct obj_ref *ref)
+{
+	struct pieces *p = cookie;
+
+	if (ref->kind != OBJ_CHUNK)
+		return (0);
+	p->refs[p->n++] = *ref;
+	return (p->n == PIECES ? pieces_send(p) : 0);
+}
+
+/*
+ * The chunks of a list are wanted next, before what was announced; a list has
+ * so few of them that they may all be under way.
+ */
+static int
+ask_pieces(struct storeclient *sc, const uint8_t *buf, size_t len)
+{
+	struct pieces p = { .sc = sc };
+
+	if (obj_children(OBJ_LIST, buf, len, piece_add, &p) != 0)
+		return (-1);
+	return (pieces_send(&p));
+}
+
+/* The request whose next object is ${ref}, or NULL. */
+static struct get *
+get_find(struct storeclient *sc, const struct obj_ref *ref)
+{
+	struct get *g;
+
+	TAILQ_FOREACH(g, &sc->gets, link) {
+		if (obj_ref_equal(&g->refs[g->next], ref))
+			return (g);
+	}
+	return (NULL);
+}
+
+/* Take the next object out of an answered request. */
+static void
+get_take(struct storeclient *sc, struct get *g, uint8_t *buf, size_t *len)
+{
+	struct objrec rec;
+
+	(void)objrec_decode(g->map + g->at, &rec);
+	memcpy(buf, g->map + g->at + OBJREC_HEAD, rec.len);
+	*len = rec.len;
+	g->at += OBJREC_HEAD + rec.len;
+	if (++g->next == g->n)
+		get_free(sc, g);
+}
+
+int
+storeclient_fetch(void *cookie, const struct obj_ref *ref, uint8_t *buf,
+    size_t *len)
+{
+	struct storeclient *sc = cookie;
+	struct get *g;
+
+	if (storeclient_kick(sc) == -1)
+		return (-1);
+	/* Not announced, or out of order: a request of its own. */
+	if ((g = get_find(sc, ref)) == NULL) {
+		if (sc->want_at < sc->want_n &&
+		    obj_ref_equal(ref, &sc->wants[sc->want_at]))
+			sc->want_at++;
+		if (get_send(sc, ref, 1) == -1)
+			return (-1);
+		g = TAILQ_LAST(&sc->gets, get_head);
+	}
+	while (g->id != 0) {
+		if (storeclient_wait(sc) == -1)
+			return (-1);
+	}
+	get_take(sc, g, buf, len);
+	if (ref->kind == OBJ_LIST && ask_pieces(sc, buf, *len) == -1)
+		return (-1);
+	return (storeclient_kick(sc));
+}

@@ -1,0 +1,53 @@
+#ifndef ERRAND_EXEC_STORECLIENT_H
+#define ERRAND_EXEC_STORECLIENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/object.h"
+
+struct err;
+
+/*
+ * The keeper's side of its job's store channel.  Calls block until they have
+ * what they want; while they wait, the keeper's other channel is served.
+ */
+struct storeclient;
+
+/**
+ * storeclient_new(fd, other, serve, cookie):
+ * ${fd} is the store channel (taken).  Whenever ${other} is readable during a
+ * wait, ${serve} is called; -1 from it ends the wait with its errno.
+ */
+struct storeclient *storeclient_new(int, int, int (*)(void *), void *);
+void storeclient_free(struct storeclient *);
+
+/*
+ * Ask for an object that will be fetched later.  Objects that are fetched in
+ * the order in which they were asked for come in batches, ahead of time.
+ * Return 0, or -1 with errno.
+ */
+int storeclient_want(struct storeclient *, const struct obj_ref *);
+
+/* Whether the asked-for objects that wait to be requested are few. */
+int storeclient_hungry(const struct storeclient *);
+
+/* Send what was asked for as far as there is room under way.  0 or -1. */
+int storeclient_kick(struct storeclient *);
+
+/* An obj_fetch_fn; the cookie is the storeclient. */
+int storeclient_fetch(void *, const struct obj_ref *, uint8_t *, size_t *);
+
+/* An obj_sink_fn.  Batches are sent when they are full. */
+int storeclient_put(void *, const struct obj_ref *, const void *, size_t);
+
+/* Send the rest and wait until all was taken.  Return 0, or -1. */
+int storeclient_flush(struct storeclient *);
+
+/* Whether a call has failed; then all others do. */
+int storeclient_failed(const struct storeclient *);
+
+/* What the store said when a call failed with EREMOTEIO. */
+const struct err *storeclient_error(const struct storeclient *);
+
+#endif /* !ERRAND_EXEC_STORECLIENT_H */

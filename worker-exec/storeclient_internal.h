@@ -1,0 +1,62 @@
+#ifndef ERRAND_EXEC_STORECLIENT_INTERNAL_H
+#define ERRAND_EXEC_STORECLIENT_INTERNAL_H
+
+#include <sys/queue.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/object.h"
+#include "proto/job_types.h"
+
+#define GETS_MAX        4       /* batches under way or not yet used up */
+#define PUTS_MAX        4       /* unanswered puts */
+#define GET_OBJECTS     256     /* of one batch */
+
+/* A GET: what was asked for, in order, and what has come of it. */
+struct get {
+	TAILQ_ENTRY(get) link;
+	uint64_t id;            /* 0 once answered */
+	struct obj_ref *refs;
+	size_t n;               /* asked for; after the answer, served */
+	size_t next;            /* the first that nobody has fetched */
+	const uint8_t *map;     /* records of refs[0..n) */
+	size_t maplen;
+	size_t at;              /* of refs[next] in the map */
+};
+
+/*
+ * Invariants:
+ *  1. Every get in the list has next < n, or is the one being fetched from.
+ *  2. wants[want_at..want_n) are asked for and in no get.
+ *  3. Once failed is set, nothing more is sent.
+ */
+struct storeclient {
+	int fd;
+	int other;
+	int (*serve)(void *);
+	void *cookie;
+	uint64_t id;            /* of the last request */
+	int failed;             /* errno of the first failure */
+	struct err err;
+	uint8_t *packet;
+
+	TAILQ_HEAD(get_head, get) gets;
+	size_t ngets;
+	struct obj_ref *wants;
+	size_t want_at, want_n, want_cap;
+
+	uint8_t *put;           /* records that wait to be sent */
+	size_t put_len, put_cap, put_objects;
+	uint64_t puts[PUTS_MAX]; /* ids of the unanswered, 0: free */
+};
+
+/* Send one request with a memfd.  Returns its id, 0 on failure. */
+uint64_t storeclient_send(struct storeclient *, int op, uint32_t n, int fd);
+
+/* Wait for one message and file it.  Return 0, or -1 with errno. */
+int storeclient_wait(struct storeclient *);
+
+int storeclient_fail(struct storeclient *, int);
+
+#endif /* !ERRAND_EXEC_STORECLIENT_INTERNAL_H */

@@ -1,0 +1,200 @@
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "lib/io.h"
+#include "mnt.h"
+#include "template.h"
+#include "view.h"
+
+#define NITEMS(a)       (sizeof(a) / sizeof((a)[0]))
+#define SCRATCH         (UINT64_C(1) << 30)
+#define SCRATCH_INODES  "262144"
+
+/*
+ * Private directories are parts of one tmpfs, so that they have one limit and
+ * cost one mount.  /tmp is the last: it covers the whole.
+ */
+static const struct {
+	const char *name;
+	const char *path;
+	mode_t mode;
+} scratch[] = {
+	{ "run", "run", 0755 },
+	{ "home", "home/runner", 0755 },
+	{ "vartmp", "var/tmp", 01777 },
+	{ "shm", "dev/shm", 01777 },
+	{ "tmp", "tmp", 01777 },
+};
+
+/*
+ * What a job must not read or write in its /proc.  Most of these are root's
+ * and closed to it anyway; covered, they are closed whoever it is.
+ */
+enum cover {
+	COVER_RO,               /* read-only */
+	COVER_FILE,             /* /dev/null is over it */
+	COVER_DIR               /* an empty directory is over it */
+};
+
+static const struct {
+	const char *path;
+	enum cover how;
+} covers[] = {
+	{ "proc/acpi", COVER_DIR },
+	{ "proc/asound", COVER_RO },
+	{ "proc/bus", COVER_RO },
+	{ "proc/fs", COVER_RO },
+	{ "proc/irq", COVER_RO },
+	{ "proc/kcore", COVER_FILE },
+	{ "proc/key-users", COVER_FILE },
+	{ "proc/keys", COVER_FILE },
+	{ "proc/kmsg", COVER_FILE },
+	{ "proc/latency_stats", COVER_FILE },
+	{ "proc/sched_debug", COVER_FILE },
+	{ "proc/scsi", COVER_DIR },
+	{ "proc/sys", COVER_RO },
+	{ "proc/sysrq-trigger", COVER_FILE },
+	{ "proc/timer_list", COVER_FILE },
+	{ "proc/timer_stats", COVER_FILE },
+};
+
+static int
+failed(const char **step, const char *what)
+{
+
+	*step = what;
+	return (-1);
+}
+
+/* Our copy of the view: what was locked below it stays so. */
+static int
+view_copy(void)
+{
+	int fd, rc;
+
+	if ((fd = mnt_clone(AT_FDCWD, TEMPLATE_VIEW, MNT_REC | MNT_DEV)) == -1)
+		return (-1);
+	rc = mnt_attach(fd, AT_FDCWD, TEMPLATE_VIEW);
+	io_close(&fd);
+	return (rc == -1 ? -1 : chdir(TEMPLATE_VIEW));
+}
+
+static int
+mount_new(const char *type, const char *const *options, int flags,
+    const char *path)
+{
+	int fd, rc;
+
+	if ((fd = mnt_new(type, options, flags)) == -1)
+		return (-1);
+	rc = mnt_attach(fd, AT_FDCWD, path);
+	io_close(&fd);
+	return (rc);
+}
+
+static int
+scratch_make(const struct view *v)
+{
+	char size[32], from[32];
+	const char *options[] = { "mode", "0755", "nr_inodes", SCRATCH_INODES,
+	    "size", size, NULL };
+	size_t i;
+
+	(void)snprintf(size, sizeof(size), "%" PRIu64,
+	    v->scratch == 0 ? SCRATCH : v->scratch);
+	if (mount_new("tmpfs", options, 0, "tmp") == -1)
+		return (-1);
+	for (i = 0; i < NITEMS(scratch); i++) {
+		(void)snprintf(from, sizeof(from), "tmp/%s", scratch[i].name);
+		if (mkdir(from, 0700) == -1 ||
+		    chmod(from, scratch[i].mode) == -1 ||
+		    mnt_bind(AT_FDCWD, from, AT_FDCWD, scratch[i].path,
+		    0) == -1)
+			return (-1);
+	}
+	return (0);
+}
+
+static int
+cover(const char *path, enum cover how)
+{
+	const char *from = path;
+	int flags = MNT_RO | MNT_NOEXEC, rc;
+
+	if (how == COVER_FILE) {
+		from = "dev/null";
+		flags = MNT_DEV | MNT_NOEXEC;
+	} else if (how == COVER_DIR)
+		from = TEMPLATE_EMPTY;
+	rc = mnt_bind(AT_FDCWD, from, AT_FDCWD, path, flags);
+	return (rc == -1 && errno == ENOENT ? 0 : rc);
+}
+
+static int
+proc_make(void)
+{
+	size_t i;
+
+	if (mount_new("proc", NULL, MNT_NOEXEC, "proc") == -1)
+		return (-1);
+	for (i = 0; i < NITEMS(covers); i++) {
+		if (cover(covers[i].path, covers[i].how) == -1)
+			return (-1);
+	}
+	return (0);
+}
+
+/* The group of terminals, 5, is nobody here; so it is the job's own. */
+static int
+pts_make(void)
+{
+	static const char *const options[] = { "ptmxmode", "0666", "mode",
+	    "0620", "?newinstance", NULL, NULL };
+
+	return (mount_new("devpts", options, MNT_DEV | MNT_NOEXEC, "dev/pts"));
+}
+
+static int
+net_make(void)
+{
+
+	if (mnt_bind(AT_FDCWD, TEMPLATE_NET "/hosts", AT_FDCWD, "etc/hosts",
+	    MNT_RO) == -1)
+		return (-1);
+	return (mnt_bind(AT_FDCWD, TEMPLATE_NET "/resolv.conf", AT_FDCWD,
+	    "etc/resolv.conf", MNT_RO));
+}
+
+int
+view_make(const struct view *v, const char **step)
+{
+
+	if (view_copy() == -1)
+		return (failed(step, "copying the view"));
+	if (proc_make() == -1)
+		return (failed(step, "mounting /proc"));
+	if (scratch_make(v) == -1)
+		return (failed(step, "mounting /tmp"));
+	if (pts_make() == -1)
+		return (failed(step, "mounting /dev/pts"));
+	if (v->net_host && net_make() == -1)
+		return (failed(step, "the host's name service"));
+	return (0);
+}
+
+int
+view_enter(int mount, const char **step)
+{
+
+	if (mnt_attach(mount, AT_FDCWD, "workspace") == -1)
+		return (failed(step, "mounting the workspace"));
+	if (mnt_pivot(".") == -1)
+		return (failed(step, "changing the root"));
+	return (0);
+}

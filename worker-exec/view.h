@@ -1,0 +1,22 @@
+#ifndef ERRAND_EXEC_VIEW_H
+#define ERRAND_EXEC_VIEW_H
+
+#include <stdint.h>
+
+/* What varies from one view to another. */
+struct view {
+	uint64_t scratch;       /* bytes of /tmp and friends; 0: the default */
+	int net_host;
+};
+
+/**
+ * view_make(v, step):
+ * Make the private parts of a view over a copy of the template's, in our own
+ * mount namespace.  Return 0, or -1 with errno and ${*step} naming the step.
+ */
+int view_make(const struct view *, const char **);
+
+/* Put the workspace ${mount} in, make the view our root.  Returns likewise. */
+int view_enter(int, const char **);
+
+#endif /* !ERRAND_EXEC_VIEW_H */

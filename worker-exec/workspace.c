@@ -1,0 +1,149 @@
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "keeper_internal.h"
+#include "lib/io.h"
+#include "lib/log.h"
+#include "overlay.h"
+#include "template.h"
+
+#define YOUNG_S 60      /* a directory may not be locked yet */
+
+static int
+open_dir(int dir, const char *name)
+{
+
+	return (openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
+	    O_CLOEXEC));
+}
+
+/* The tenant's directory is errandd's to make; as an ordinary user, ours. */
+static int
+tenant_open(struct keeper *k)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), TEMPLATE_WORK "/%" PRIu32,
+	    k->run->host_uid);
+	if (k->cfg->rootless && mkdir(path, 0700) == -1 && errno != EEXIST)
+		return (keeper_fault_step(k, "a work directory", errno));
+	if ((k->tenant = open_dir(AT_FDCWD, path)) == -1 ||
+	    fchdir(k->tenant) == -1)
+		return (keeper_fault_step(k, "the tenant's work directory",
+		    errno));
+	return (0);
+}
+
+/* jobs/ID, locked for as long as we live: see workspace_remove. */
+static int
+jobdir_make(struct keeper *k)
+{
+	char path[64];
+
+	if (mkdirat(k->tenant, "jobs", 0700) == -1 && errno != EEXIST)
+		return (keeper_fault_step(k, "a work directory", errno));
+	(void)snprintf(path, sizeof(path), "jobs/%s", k->run->job);
+	if (mkdirat(k->tenant, path, 0700) == -1 ||
+	    (k->jobdir = open_dir(k->tenant, path)) == -1 ||
+	    flock(k->jobdir, LOCK_EX | LOCK_NB) == -1 ||
+	    mkdirat(k->jobdir, "upper", 0755) == -1)
+		return (keeper_fault_step(k, "the job's work directory",
+		    errno));
+	return (0);
+}
+
+static int
+mount_make(struct keeper *k)
+{
+	char upper[64], work[64];
+	struct err err;
+	int fd;
+
+	memset(&err, 0, sizeof(err));
+	(void)snprintf(upper, sizeof(upper), "jobs/%s/upper", k->run->job);
+	(void)snprintf(work, sizeof(work), "jobs/%s/work", k->run->job);
+	if (k->run->root.kind == OBJ_NONE) {
+		if ((fd = overlay_plain(upper)) == -1)
+			return (keeper_fault_step(k, "the workspace", errno));
+		return (fd);
+	}
+	if (treecache_get(k->tenant, k->sc, &k->run->root, &k->tree,
+	    &err) == -1)
+		return (keeper_fault(k, &err));
+	if (mkdirat(k->jobdir, "work", 0700) == -1 ||
+	    (fd = overlay_mount(k->tree.path, upper, work)) == -1)
+		return (keeper_fault_step(k, "the overlay of the workspace",
+		    errno));
+	return (fd);
+}
+
+int
+workspace_make(struct keeper *k)
+{
+
+	if (tenant_open(k) == -1 || jobdir_make(k) == -1)
+		return (-1);
+	return (mount_make(k));
+}
+
+/* A job's directory that nobody holds a lock on has lost its keeper. */
+static void
+sweep_one(int jobs, const char *name)
+{
+	struct stat st;
+	int dir;
+
+	if (fstatat(jobs, name, &st, AT_SYMLINK_NOFOLLOW) == -1 ||
+	    st.st_ctim.tv_sec + YOUNG_S > time(NULL) ||
+	    (dir = open_dir(jobs, name)) == -1)
+		return;
+	if (flock(dir, LOCK_EX | LOCK_NB) == 0 &&
+	    io_remove_tree(jobs, name) == -1)
+		log_warn("the work directory of a lost job, %s", name);
+	io_close(&dir);
+}
+
+static void
+sweep(int jobs)
+{
+	struct dirent *e;
+	DIR *d;
+	int fd;
+
+	if ((fd = open_dir(jobs, ".")) == -1)
+		return;
+	if ((d = fdopendir(fd)) == NULL) {
+		io_close(&fd);
+		return;
+	}
+	while ((e = readdir(d)) != NULL) {
+		if (e->d_name[0] != '.')
+			sweep_one(jobs, e->d_name);
+	}
+	closedir(d);
+}
+
+void
+workspace_remove(struct keeper *k)
+{
+	int jobs;
+
+	if (k->tenant == -1 || (jobs = open_dir(k->tenant, "jobs")) == -1)
+		return;
+	if (k->jobdir != -1 && io_remove_tree(jobs, k->run->job) == -1)
+		log_warn("job %s: its work directory", k->run->job);
+	sweep(jobs);
+	io_close(&jobs);
+	io_close(&k->jobdir);
+	io_close(&k->tree.lock);
+}

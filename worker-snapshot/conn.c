@@ -1,0 +1,357 @@
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <event2/event.h>
+
+#include "conn.h"
+#include "lib/io.h"
+#include "lib/le.h"
+#include "lib/log.h"
+#include "lib/size.h"
+#include "proto/client_msg.h"
+
+#define READ_MAX        65536   /* bytes taken at once */
+#define FLUSH_MAX       (1024 * 1024)   /* bytes written at once */
+
+const struct conn_times conn_times_default = {
+	.hello = 10 * UINT64_C(1000000),
+	.ping = 5 * UINT64_C(1000000),
+	.dead = 15 * UINT64_C(1000000),
+};
+
+/*
+ * Invariants of struct conn:
+ *  1. The read event is pending exactly when none of held, blocked and over is
+ *     set, the write event exactly when blocked is set and over is not.
+ *  2. head_have bytes of the first frame's header were read, first_left bytes
+ *     of its body are missing; greeted is set when it is whole.
+ */
+struct conn {
+	int fd;
+	struct conn_times times;
+	const struct conn_ops *ops;
+	void *cookie;
+	struct frame_conn *fc;
+	struct event *rev;
+	struct event *wev;
+	struct event *tick;
+	const char *blame;
+	uint64_t born;
+	uint64_t last;          /* when the client last gave a sign of life */
+	uint8_t greeted;
+	uint8_t held;
+	uint8_t blocked;
+	uint8_t over;
+	size_t head_have;
+	size_t first_left;
+	uint8_t head[FRAME_HEAD];
+	uint8_t in[READ_MAX];
+};
+
+static void
+arm(struct conn *c)
+{
+	if (!c->over && !c->held && !c->blocked)
+		(void)event_add(c->rev, NULL);
+	else
+		(void)event_del(c->rev);
+	if (!c->over && c->blocked)
+		(void)event_add(c->wev, NULL);
+	else
+		(void)event_del(c->wev);
+}
+
+static void
+finish(struct conn *c)
+{
+	if (c->over)
+		return;
+	c->over = 1;
+	arm(c);
+	(void)event_del(c->tick);
+}
+
+/* The connection is broken by what the client did: say so to both sides. */
+static void
+break_off(struct conn *c, const char *why)
+{
+	struct err e;
+
+	log_warnx("client: %s; closing", why);
+	(void)err_set(&e, ERR_INVALID, "the connection was closed: %s", why);
+	conn_bye(c, &e);
+}
+
+/* Bytes that may be read now: of the first frame, no byte too many. */
+static size_t
+read_want(const struct conn *c)
+{
+	if (c->greeted)
+		return (READ_MAX);
+	if (c->head_have < FRAME_HEAD)
+		return (FRAME_HEAD - c->head_have);
+	return (c->first_left < READ_MAX ? c->first_left : READ_MAX);
+}
+
+/* Follow where the first frame ends. */
+static void
+first_count(struct conn *c, size_t n)
+{
+	if (c->greeted)
+		return;
+	if (c->head_have < FRAME_HEAD) {
+		memcpy(c->head + c->head_have, c->in, n);
+		c->head_have += n;
+		if (c->head_have < FRAME_HEAD)
+			return;
+		c->first_left = le_get32(c->head);
+	} else
+		c->first_left -= n;
+	c->greeted = c->first_left == 0;
+}
+
+static void
+take_in(struct conn *c, size_t n)
+{
+	first_count(c, n);
+	if (frame_feed(c->fc, c->in, n) == -1 && !c->over)
+		break_off(c, c->blame != NULL ? c->blame :
+		    frame_fault(c->fc));
+}
+
+static void
+on_read(evutil_socket_t fd, short what, void *cookie)
+{
+	struct conn *c = cookie;
+	ssize_t n;
+
+	(void)what;
+	n = recv(fd, c->in, read_want(c), MSG_DONTWAIT);
+	if (n > 0) {
+		c->last = io_mono_us();
+		take_in(c, (size_t)n);
+	} else if (n == 0) {
+		log_debug("client: closed its end");
+		finish(c);
+	} else if (errno != EAGAIN && errno != EINTR) {
+		log_debug("client: receiving: %s", strerror(errno));
+		finish(c);
+	}
+	c->ops->after(c->cookie);
+}
+
+static void
+on_write(evutil_socket_t fd, short what, void *cookie)
+{
+	struct conn *c = cookie;
+
+	(void)fd;
+	(void)what;
+	(void)conn_flush(c);
+	c->ops->after(c->cookie);
+}
+
+static void
+tick_in(struct conn *c, uint64_t us)
+{
+	struct timeval tv = { (time_t)(us / 1000000),
+	    (suseconds_t)(us % 1000000) };
+
+	(void)event_add(c->tick, &tv);
+}
+
+/*
+ * Silence before the first frame, or after it.  While we hold the client back
+ * ourselves its silence means nothing.
+ */
+static void
+on_tick(evutil_socket_t fd, short what, void *cookie)
+{
+	struct conn *c = cookie;
+	uint64_t now = io_mono_us(), quiet = now - c->last;
+
+	(void)fd;
+	(void)what;
+	if (!c->greeted) {
+		if (now - c->born >= c->times.hello)
+			break_off(c, "no HELLO came in time");
+		else
+			tick_in(c, c->born + c->times.hello - now);
+	} else if (c->held || quiet < c->times.ping) {
+		tick_in(c, c->held ? c->times.ping : c->times.ping - quiet);
+	} else if (quiet >= c->times.dead) {
+		break_off(c, "nothing was heard for too long");
+	} else {
+		(void)frame_send(c->fc, 0, FRAME_PING, 0, NULL, 0);
+		tick_in(c, c->times.dead - quiet < c->times.ping ?
+		    c->times.dead - quiet : c->times.ping);
+	}
+	c->ops->after(c->cookie);
+}
+
+static int
+on_frame(void *cookie, const struct frame *f)
+{
+	struct conn *c = cookie;
+
+	return (c->over ? -1 : c->ops->frame(c->cookie, f));
+}
+
+static int
+make_events(struct conn *c, struct event_base *base)
+{
+	c->rev = event_new(base, c->fd, EV_READ | EV_PERSIST, on_read, c);
+	c->wev = event_new(base, c->fd, EV_WRITE | EV_PERSIST, on_write, c);
+	c->tick = evtimer_new(base, on_tick, c);
+	if (c->rev == NULL || c->wev == NULL || c->tick == NULL) {
+		errno = ENOMEM;
+		return (-1);
+	}
+	return (0);
+}
+
+static void
+destroy(struct conn *c)
+{
+	if (c->rev != NULL)
+		event_free(c->rev);
+	if (c->wev != NULL)
+		event_free(c->wev);
+	if (c->tick != NULL)
+		event_free(c->tick);
+	frame_conn_free(c->fc);
+	free(c);
+}
+
+struct conn *
+conn_new(struct event_base *base, int fd, const struct conn_times *times,
+    const struct conn_ops *ops, void *cookie)
+{
+	struct conn *c;
+	struct stat sb;
+
+	if (fstat(fd, &sb) == -1)
+		goto err0;
+	if (!S_ISSOCK(sb.st_mode)) {
+		errno = ENOTSOCK;
+		goto err0;
+	}
+	if (io_nonblock(fd) == -1 || NEW_ARRAY(c, 1) == -1)
+		goto err0;
+	c->fd = fd;
+	c->times = *times;
+	c->ops = ops;
+	c->cookie = cookie;
+	c->born = c->last = io_mono_us();
+	if ((c->fc = frame_conn_new(FRAME_HOST, on_frame, c)) == NULL)
+		goto err1;
+	if (make_events(c, base) == -1)
+		goto err1;
+	arm(c);
+	tick_in(c, times->hello);
+
+	return (c);
+
+err1:
+	destroy(c);
+err0:
+	return (NULL);
+}
+
+void
+conn_free(struct conn *c)
+{
+	if (c == NULL)
+		return;
+	finish(c);
+	io_close(&c->fd);
+	destroy(c);
+}
+
+struct frame_conn *
+conn_frames(struct conn *c)
+{
+	return (c->fc);
+}
+
+void
+conn_hold(struct conn *c, int hold)
+{
+	c->held = hold != 0;
+	if (!hold)
+		c->last = io_mono_us();
+	arm(c);
+}
+
+/* Write once.  Bytes written, 0 when nothing is left or nothing goes. */
+static size_t
+write_some(struct conn *c)
+{
+	const uint8_t *p;
+	size_t len;
+	ssize_t n;
+
+	if ((len = frame_out(c->fc, &p)) == 0) {
+		c->blocked = 0;
+		return (0);
+	}
+	do
+		n = send(c->fd, p, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (n == -1 && errno == EINTR);
+	if (n == -1) {
+		c->blocked = errno == EAGAIN;
+		if (!c->blocked)
+			finish(c);
+		return (0);
+	}
+	/* One that takes what it is sent is alive, even if we do not read. */
+	if (c->blocked)
+		c->last = io_mono_us();
+	frame_out_done(c->fc, (size_t)n);
+	return ((size_t)n);
+}
+
+size_t
+conn_flush(struct conn *c)
+{
+	size_t n, total = 0;
+
+	while (!c->over && total < FLUSH_MAX && (n = write_some(c)) > 0)
+		total += n;
+	/* More goes at once, but others first: the write event comes back. */
+	if (total >= FLUSH_MAX)
+		c->blocked = 1;
+	arm(c);
+	return (total);
+}
+
+void
+conn_blame(struct conn *c, const char *why)
+{
+	c->blame = why;
+}
+
+void
+conn_bye(struct conn *c, const struct err *e)
+{
+	uint8_t buf[2 * LIMIT_TEXT];
+	ssize_t n;
+
+	if (c->over)
+		return;
+	c->ops->greet(c->cookie);
+	if ((n = err_pack(e, buf, sizeof(buf))) != -1 &&
+	    frame_send(c->fc, 0, FRAME_GOAWAY, 0, buf, (size_t)n) == 0)
+		(void)conn_flush(c);
+	finish(c);
+}
+
+int
+conn_over(const struct conn *c)
+{
+	return (c->over);
+}

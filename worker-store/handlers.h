@@ -1,0 +1,27 @@
+#ifndef ERRAND_STORE_HANDLERS_H
+#define ERRAND_STORE_HANDLERS_H
+
+#include "peer.h"
+
+/*
+ * One per request.  The message was checked by store_msg_parse, the right to
+ * ask and the number of descriptors by dispatch.c.  A handler answers, or sees
+ * to it that the request is answered later.  A descriptor that it keeps it
+ * takes from ${fds} by setting the slot to -1.
+ */
+typedef void handler_fn(const struct ask *, const struct store_msg *,
+    int *fds);
+
+handler_fn on_put;              /* put.c */
+handler_fn on_check;            /* check.c */
+handler_fn on_get;              /* get.c */
+handler_fn on_publish;          /* publish.c */
+handler_fn on_settle;
+handler_fn on_job_get;          /* jobs.c */
+handler_fn on_job_list;
+handler_fn on_receipt_get;
+handler_fn on_unsettled;
+handler_fn on_head;
+handler_fn on_stat;
+
+#endif /* !ERRAND_STORE_HANDLERS_H */

@@ -1,0 +1,453 @@
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <lmdb.h>
+
+#include "index.h"
+#include "lib/io.h"
+#include "lib/le.h"
+#include "lib/log.h"
+
+/* Room kept free in the map, so that settling and deleting always work. */
+#define RESERVE         (64ULL * 1024 * 1024)
+
+/* A commit flushes the pages, and then the one that names them. */
+#define COMMIT_FLUSHES  2
+
+/* Less than this many free bytes is a full disk. */
+#define FULL_BELOW      (256ULL * 1024)
+
+struct ix {
+	MDB_env *env;
+	MDB_dbi dbi[IX__MAX];
+	MDB_txn *rtxn;          /* reset unless reading */
+	MDB_txn *wtxn;          /* NULL unless writing */
+	int reading;
+	int fresh;
+	int dirfd;              /* of the index directory */
+	uint64_t map;
+	uint64_t page;
+	uint64_t commits;
+	uint64_t flushes;
+};
+
+static const char *const db_names[IX__MAX] = {
+	[IX_META] = "meta",
+	[IX_OBJECT] = "object",
+	[IX_PACK] = "pack",
+	[IX_REF] = "ref",
+	[IX_JOB] = "job",
+	[IX_JOBSEQ] = "jobseq",
+	[IX_IDEM] = "idem",
+	[IX_UNSETTLED] = "unsettled",
+	[IX_USAGE] = "usage",
+};
+
+static int
+disk_full(const struct ix *ix)
+{
+	struct statvfs vfs;
+
+	if (fstatvfs(ix->dirfd, &vfs) == -1)
+		return (0);
+	return ((uint64_t)vfs.f_bavail * vfs.f_frsize < FULL_BELOW);
+}
+
+/*
+ * What LMDB says, in our words.  It reports a short write, which is what a
+ * full disk gives, as EIO: so look before calling the disk broken.
+ */
+static int
+translate(const struct ix *ix, int rc)
+{
+	switch (rc) {
+	case MDB_NOTFOUND:
+		return (ENOENT);
+	case MDB_MAP_FULL:
+		return (ENOBUFS);
+	case MDB_PANIC:
+		return (ENOTRECOVERABLE);
+	case MDB_CORRUPTED:
+	case MDB_PAGE_NOTFOUND:
+	case MDB_INVALID:
+	case MDB_VERSION_MISMATCH:
+		return (EBADMSG);
+	case ENOSPC:
+	case EDQUOT:
+		return (ENOSPC);
+	case EIO:
+		return (disk_full(ix) ? ENOSPC : EIO);
+	default:
+		return (rc > 0 ? rc : EIO);
+	}
+}
+
+/* Every result of LMDB goes through here: 0, or -1 with errno. */
+static int
+done(const struct ix *ix, const char *what, int rc)
+{
+	int err;
+
+	if (rc == 0)
+		return (0);
+	err = translate(ix, rc);
+	if (err == ENOSPC)
+		log_warnx("index: %s: the disk is full", what);
+	else if (err == ENOTRECOVERABLE)
+		log_warnx("index: %s: an earlier write failed half-way; it "
+		    "must be opened again", what);
+	else if (err != ENOENT)
+		log_warnx("index: %s: %s", what, mdb_strerror(rc));
+	errno = err;
+	return (-1);
+}
+
+static MDB_txn *
+txn_of(const struct ix *ix)
+{
+	return (ix->wtxn != NULL ? ix->wtxn : ix->rtxn);
+}
+
+/* Write the format of a new index, or compare that of an old one. */
+static int
+format_check(struct ix *ix)
+{
+	uint8_t mine[4];
+	const void *v;
+	size_t len;
+
+	if (ix_get(ix, IX_META, "format", 6, &v, &len) == -1) {
+		if (errno != ENOENT)
+			return (-1);
+		ix->fresh = 1;
+		le_put32(mine, IX_FORMAT);
+		return (ix_put(ix, IX_META, "format", 6, mine, sizeof(mine)));
+	}
+	if (len != sizeof(mine) || le_get32(v) == 0) {
+		log_warnx("index: its format cannot be told; put a backup of "
+		    "the index in its place");
+		return (-1);
+	}
+	if (le_get32(v) > IX_FORMAT) {
+		log_warnx("index: format %" PRIu32 " is newer than this "
+		    "program's %d; install the newer version again",
+		    le_get32(v), IX_FORMAT);
+		return (-1);
+	}
+	return (0);
+}
+
+/* In one transaction make or open the databases, that of the format first. */
+static int
+open_dbs(struct ix *ix)
+{
+	size_t i;
+
+	if (done(ix, "begin", mdb_txn_begin(ix->env, NULL, 0,
+	    &ix->wtxn)) == -1)
+		goto err0;
+	for (i = 0; i < IX__MAX; i++) {
+		if (done(ix, db_names[i], mdb_dbi_open(ix->wtxn, db_names[i],
+		    MDB_CREATE, &ix->dbi[i])) == -1)
+			goto err1;
+		if (i == IX_META && format_check(ix) == -1)
+			goto err1;
+	}
+	return (ix_commit(ix));
+
+err1:
+	ix_abort(ix);
+err0:
+	return (-1);
+}
+
+/* The transaction that all reading uses, parked. */
+static int
+make_reader(struct ix *ix)
+{
+	if (done(ix, "reader", mdb_txn_begin(ix->env, NULL, MDB_RDONLY,
+	    &ix->rtxn)) == -1)
+		return (-1);
+	mdb_txn_reset(ix->rtxn);
+	return (0);
+}
+
+/* LMDB never flushes the directory that its files are in. */
+static int
+sync_dirs(struct ix *ix, int parent)
+{
+	ix->flushes += 2;
+	if (fsync(ix->dirfd) == -1 || fsync(parent) == -1) {
+		log_warn("index: its directory cannot be flushed");
+		return (-1);
+	}
+	return (0);
+}
+
+static int
+make_dir(struct ix *ix, int parent)
+{
+	if (mkdirat(parent, "index", 0700) == -1 && errno != EEXIST)
+		goto err0;
+	ix->dirfd = openat(parent, "index", O_RDONLY | O_DIRECTORY |
+	    O_CLOEXEC | O_NOFOLLOW);
+	if (ix->dirfd == -1)
+		goto err0;
+	return (0);
+
+err0:
+	log_warn("directory index cannot be opened");
+	return (-1);
+}
+
+static int
+open_env(struct ix *ix, const char *path, uint64_t map)
+{
+	MDB_envinfo info;
+	MDB_stat st;
+	int dead, rc;
+
+	if ((rc = mdb_env_create(&ix->env)) != 0)
+		goto err0;
+	/*
+	 * NOTLS: the parked read transaction belongs to no thread.  Read-ahead
+	 * is of no use to random keys.
+	 */
+	if ((rc = mdb_env_set_maxdbs(ix->env, IX__MAX)) != 0 ||
+	    (rc = mdb_env_set_mapsize(ix->env, map)) != 0 ||
+	    (rc = mdb_env_open(ix->env, path, MDB_NOTLS | MDB_NORDAHEAD,
+	    0600)) != 0 ||
+	    (rc = mdb_reader_check(ix->env, &dead)) != 0 ||
+	    (rc = mdb_env_info(ix->env, &info)) != 0 ||
+	    (rc = mdb_env_stat(ix->env, &st)) != 0)
+		goto err0;
+	if (dead > 0)
+		log_info("index: cleared %d stale readers", dead);
+	ix->map = info.me_mapsize;
+	ix->page = st.ms_psize;
+	return (0);
+
+err0:
+	return (done(ix, path, rc));
+}
+
+struct ix *
+ix_open(int parent, const char *path, uint64_t map)
+{
+	struct ix *ix;
+
+	if ((ix = calloc(1, sizeof(*ix))) == NULL) {
+		log_warn("index");
+		goto err0;
+	}
+	ix->dirfd = -1;
+	if (make_dir(ix, parent) == -1 ||
+	    open_env(ix, path, map) == -1 ||
+	    sync_dirs(ix, parent) == -1 ||
+	    open_dbs(ix) == -1 ||
+	    make_reader(ix) == -1)
+		goto err1;
+	return (ix);
+
+err1:
+	ix_close(ix);
+err0:
+	return (NULL);
+}
+
+void
+ix_close(struct ix *ix)
+{
+	if (ix == NULL)
+		return;
+	if (ix->wtxn != NULL)
+		mdb_txn_abort(ix->wtxn);
+	if (ix->rtxn != NULL)
+		mdb_txn_abort(ix->rtxn);
+	if (ix->env != NULL)    /* LMDB asks for it even if open failed */
+		mdb_env_close(ix->env);
+	io_close(&ix->dirfd);
+	free(ix);
+}
+
+int
+ix_fresh(const struct ix *ix)
+{
+	return (ix->fresh);
+}
+
+int
+ix_read(struct ix *ix)
+{
+	if (done(ix, "read", mdb_txn_renew(ix->rtxn)) == -1)
+		return (-1);
+	ix->reading = 1;
+	return (0);
+}
+
+void
+ix_read_end(struct ix *ix)
+{
+	if (ix->reading)
+		mdb_txn_reset(ix->rtxn);
+	ix->reading = 0;
+}
+
+static uint64_t
+used(const struct ix *ix)
+{
+	MDB_envinfo info;
+
+	(void)mdb_env_info(ix->env, &info);
+	return ((info.me_last_pgno + 1) * ix->page);
+}
+
+static int
+set_map(struct ix *ix, uint64_t map)
+{
+	if (done(ix, "larger map", mdb_env_set_mapsize(ix->env, map)) == -1)
+		return (-1);
+	log_info("index: map is now %" PRIu64 " MiB", map >> 20);
+	ix->map = map;
+	return (0);
+}
+
+int
+ix_grow(struct ix *ix)
+{
+	return (set_map(ix, ix->map * 2));
+}
+
+int
+ix_write(struct ix *ix, uint64_t need)
+{
+	uint64_t map = ix->map;
+
+	ix_read_end(ix);
+	while (used(ix) + need + RESERVE > map)
+		map *= 2;
+	/* Without a larger one it may still do: the sum is on the safe side. */
+	if (map != ix->map)
+		(void)set_map(ix, map);
+	return (done(ix, "begin", mdb_txn_begin(ix->env, NULL, 0,
+	    &ix->wtxn)));
+}
+
+int
+ix_commit(struct ix *ix)
+{
+	MDB_txn *txn = ix->wtxn;
+
+	ix->wtxn = NULL;
+	ix->commits++;
+	ix->flushes += COMMIT_FLUSHES;
+	return (done(ix, "commit", mdb_txn_commit(txn)));
+}
+
+void
+ix_abort(struct ix *ix)
+{
+	mdb_txn_abort(ix->wtxn);
+	ix->wtxn = NULL;
+}
+
+int
+ix_get(struct ix *ix, enum ix_db db, const void *key, size_t klen,
+    const void **val, size_t *vlen)
+{
+	MDB_val k = { klen, (void *)(uintptr_t)key };
+	MDB_val v;
+
+	if (done(ix, db_names[db], mdb_get(txn_of(ix), ix->dbi[db], &k,
+	    &v)) == -1)
+		return (-1);
+	*val = v.mv_data;
+	*vlen = v.mv_size;
+	return (0);
+}
+
+int
+ix_put(struct ix *ix, enum ix_db db, const void *key, size_t klen,
+    const void *val, size_t vlen)
+{
+	MDB_val k = { klen, (void *)(uintptr_t)key };
+	MDB_val v = { vlen, (void *)(uintptr_t)val };
+
+	return (done(ix, db_names[db], mdb_put(ix->wtxn, ix->dbi[db], &k, &v,
+	    0)));
+}
+
+int
+ix_del(struct ix *ix, enum ix_db db, const void *key, size_t klen)
+{
+	MDB_val k = { klen, (void *)(uintptr_t)key };
+
+	return (done(ix, db_names[db], mdb_del(ix->wtxn, ix->dbi[db], &k,
+	    NULL)));
+}
+
+/* The first key of the range in its direction; MDB_NOTFOUND for none. */
+static int
+scan_start(MDB_cursor *cur, const uint8_t *prefix, size_t len, int down,
+    MDB_val *k, MDB_val *v)
+{
+	uint8_t past[IX_KEY_MAX];
+	int rc;
+
+	memcpy(past, prefix, len);
+	k->mv_data = past;
+	k->mv_size = len;
+	if (!down)
+		return (mdb_cursor_get(cur, k, v, len == 0 ? MDB_FIRST :
+		    MDB_SET_RANGE));
+	/* From behind the last key that can have the prefix, one back. */
+	memset(past + len, 0xff, sizeof(past) - len);
+	k->mv_size = sizeof(past);
+	rc = mdb_cursor_get(cur, k, v, MDB_SET_RANGE);
+	if (rc == MDB_NOTFOUND)
+		return (mdb_cursor_get(cur, k, v, MDB_LAST));
+	if (rc != 0)
+		return (rc);
+	return (mdb_cursor_get(cur, k, v, MDB_PREV));
+}
+
+int
+ix_scan(struct ix *ix, enum ix_db db, const void *prefix, size_t len,
+    int down, ix_scan_fn *fn, void *cookie)
+{
+	MDB_cursor *cur;
+	MDB_val k, v;
+	int rc, stop = 0;
+
+	if (done(ix, db_names[db], mdb_cursor_open(txn_of(ix), ix->dbi[db],
+	    &cur)) == -1)
+		return (-1);
+	rc = scan_start(cur, prefix, len, down, &k, &v);
+	while (rc == 0 && k.mv_size >= len &&
+	    memcmp(k.mv_data, prefix, len) == 0) {
+		stop = fn(cookie, k.mv_data, k.mv_size, v.mv_data, v.mv_size);
+		if (stop != 0)
+			break;
+		rc = mdb_cursor_get(cur, &k, &v, down ? MDB_PREV : MDB_NEXT);
+	}
+	mdb_cursor_close(cur);
+	if (stop != 0)
+		return (stop);
+	return (rc == MDB_NOTFOUND ? 0 : done(ix, db_names[db], rc));
+}
+
+void
+ix_stat(const struct ix *ix, struct ix_stat *st)
+{
+	st->map_bytes = ix->map;
+	st->map_used = used(ix);
+	st->commits = ix->commits;
+	st->flushes = ix->flushes;
+}

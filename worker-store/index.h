@@ -1,0 +1,90 @@
+#ifndef ERRAND_INDEX_H
+#define ERRAND_INDEX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * The index: an ordered map of keys to values, with transactions.  This file
+ * alone knows that it is LMDB; what the keys and values are is in index_obj.h
+ * and index_job.h.
+ *
+ * Errors are -1 with errno: ENOENT (no such key), ENOSPC (the disk is full),
+ * ENOBUFS (the map is full: abort, ix_grow, try again), ENOTRECOVERABLE (the
+ * index must be opened again: end the process), EBADMSG (it is damaged), EIO,
+ * ENOMEM.  All but ENOENT have been logged.
+ *
+ * Invariants:
+ *  1. A read transaction is open only between ix_read and ix_read_end, within
+ *     one handler: it would keep pages from being used again.
+ *  2. Inside a write transaction, reading sees what was written.
+ *  3. The map is changed only while no transaction is open.
+ */
+#define IX_FORMAT       1               /* version of keys and values */
+#define IX_MAP_MIN      (1ULL << 30)    /* where the map begins */
+#define IX_KEY_MAX      96
+
+enum ix_db {
+	IX_META, IX_OBJECT, IX_PACK, IX_REF, IX_JOB, IX_JOBSEQ, IX_IDEM,
+	IX_UNSETTLED, IX_USAGE, IX__MAX
+};
+
+struct ix;
+
+struct ix_stat {
+	uint64_t map_bytes;
+	uint64_t map_used;
+	uint64_t commits;
+	uint64_t flushes;
+};
+
+/**
+ * ix_open(dirfd, path, map):
+ * Open or create the index in the directory ${path}, named "index" below
+ * ${dirfd}, with a map of at least ${map} bytes.  Return NULL after logging: a
+ * newer format, a damaged file.
+ */
+struct ix *ix_open(int, const char *, uint64_t);
+void ix_close(struct ix *);
+
+/* Has it never had a transaction of ours before this start? */
+int ix_fresh(const struct ix *);
+
+int ix_read(struct ix *);
+void ix_read_end(struct ix *);
+
+/**
+ * ix_write(ix, room):
+ * Begin the one write transaction, growing the map first if ${room} bytes may
+ * not fit.  End it by ix_commit (durable when that returns 0; the transaction
+ * is over whatever it returns) or ix_abort.
+ */
+int ix_write(struct ix *, uint64_t);
+int ix_commit(struct ix *);
+void ix_abort(struct ix *);
+
+/* Double the map. */
+int ix_grow(struct ix *);
+
+/* Borrowed until the transaction ends or something is written. */
+int ix_get(struct ix *, enum ix_db, const void *, size_t, const void **,
+    size_t *);
+int ix_put(struct ix *, enum ix_db, const void *, size_t, const void *,
+    size_t);
+int ix_del(struct ix *, enum ix_db, const void *, size_t);
+
+/* Key and value, borrowed.  Non-zero stops. */
+typedef int ix_scan_fn(void *, const uint8_t *, size_t, const uint8_t *,
+    size_t);
+
+/**
+ * ix_scan(ix, db, prefix, len, down, fn, cookie):
+ * Go through the keys that begin with ${prefix} (shorter than IX_KEY_MAX), in
+ * ascending order or ${down}.  Return 0, -1, or what ${fn} stopped with.
+ */
+int ix_scan(struct ix *, enum ix_db, const void *, size_t, int, ix_scan_fn *,
+    void *);
+
+void ix_stat(const struct ix *, struct ix_stat *);
+
+#endif /* !ERRAND_INDEX_H */

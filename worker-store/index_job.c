@@ -1,0 +1,354 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "index.h"
+#include "index_job.h"
+#include "index_key.h"
+#include "lib/le.h"
+#include "lib/log.h"
+#include "lib/size.h"
+
+#define JOB_KEY_LEN     (4 + JOB_ID_LEN)
+#define JOB_HEAD        52
+#define SEQ_KEY_LEN     12
+#define IDEM_KEY_LEN    (4 + IX_IDEM_LEN)
+#define IDEM_LEN        (JOB_ID_LEN + 2 * OBJ_REF_LEN)
+#define REF_KEY_LEN     (4 + 1 + JOB_ID_LEN + 1)
+#define REF_LEN         (OBJ_REF_LEN + 8)
+#define REF_JOB         1
+#define USAGE_LEN       (5 * 8 + IX_DIGEST_LEN)
+
+static int
+malformed(const char *what)
+{
+	log_warnx("index: a malformed entry in %s", what);
+	errno = EBADMSG;
+	return (-1);
+}
+
+static void
+job_key(uint32_t tenant, const char *job, uint8_t *key)
+{
+	be_put32(key, tenant);
+	memcpy(key + 4, job, JOB_ID_LEN);
+}
+
+static int
+job_decode(const uint8_t *p, size_t len, struct ix_job *j)
+{
+	if (len < JOB_HEAD)
+		return (-1);
+	j->settled = p[0];
+	j->record_len = le_get32(p + 4);
+	j->receipt_len = le_get32(p + 8);
+	j->sequence = le_get64(p + 12);
+	j->digest = p + 20;
+	j->record = p + JOB_HEAD;
+	j->receipt = j->record + j->record_len;
+	len -= JOB_HEAD;
+	if (j->record_len > len || j->receipt_len != len - j->record_len)
+		return (-1);
+	return (0);
+}
+
+int
+ix_job_get(struct ix *ix, uint32_t tenant, const char *job, struct ix_job *j)
+{
+	uint8_t key[JOB_KEY_LEN];
+	const void *v;
+	size_t len;
+
+	job_key(tenant, job, key);
+	if (ix_get(ix, IX_JOB, key, sizeof(key), &v, &len) == -1)
+		return (-1);
+	if (job_decode(v, len, j) == -1)
+		return (malformed("job"));
+	return (0);
+}
+
+static int
+job_put(struct ix *ix, uint32_t tenant, const char *job,
+    const struct ix_job *j)
+{
+	uint8_t key[JOB_KEY_LEN];
+	uint8_t *v;
+	size_t len;
+	int rc;
+
+	if (size_add(j->record_len, j->receipt_len, &len) == -1 ||
+	    size_add(len, JOB_HEAD, &len) == -1 ||
+	    NEW_ARRAY(v, len) == -1)
+		return (-1);
+	v[0] = j->settled;
+	le_put32(v + 4, (uint32_t)j->record_len);
+	le_put32(v + 8, (uint32_t)j->receipt_len);
+	le_put64(v + 12, j->sequence);
+	if (j->digest != NULL)
+		memcpy(v + 20, j->digest, IX_DIGEST_LEN);
+	memcpy(v + JOB_HEAD, j->record, j->record_len);
+	if (j->receipt_len > 0)
+		memcpy(v + JOB_HEAD + j->record_len, j->receipt,
+		    j->receipt_len);
+	job_key(tenant, job, key);
+	rc = ix_put(ix, IX_JOB, key, sizeof(key), v, len);
+	free(v);
+	return (rc);
+}
+
+static void
+idem_key(uint32_t tenant, const uint8_t *idem, uint8_t *key)
+{
+	be_put32(key, tenant);
+	memcpy(key + 4, idem, IX_IDEM_LEN);
+}
+
+int
+ix_idem_get(struct ix *ix, uint32_t tenant, const uint8_t *idem,
+    struct ix_idem *out)
+{
+	uint8_t key[IDEM_KEY_LEN];
+	const uint8_t *p;
+	const void *v;
+	size_t len;
+
+	idem_key(tenant, idem, key);
+	if (ix_get(ix, IX_IDEM, key, sizeof(key), &v, &len) == -1)
+		return (-1);
+	p = v;
+	if (len != IDEM_LEN ||
+	    obj_ref_decode(p + JOB_ID_LEN, &out->root) == -1 ||
+	    obj_ref_decode(p + JOB_ID_LEN + OBJ_REF_LEN, &out->spec) == -1)
+		return (malformed("idem"));
+	memcpy(out->job, p, JOB_ID_LEN);
+	out->job[JOB_ID_LEN] = '\0';
+	return (0);
+}
+
+static int
+idem_put(struct ix *ix, uint32_t tenant, const struct ix_publish *p)
+{
+	uint8_t key[IDEM_KEY_LEN], v[IDEM_LEN];
+
+	idem_key(tenant, p->idem, key);
+	memcpy(v, p->job, JOB_ID_LEN);
+	obj_ref_encode(&p->root, v + JOB_ID_LEN);
+	obj_ref_encode(&p->spec, v + JOB_ID_LEN + OBJ_REF_LEN);
+	return (ix_put(ix, IX_IDEM, key, sizeof(key), v, sizeof(v)));
+}
+
+/* A job holds on to an object.  Nothing has to be held of no bytes. */
+static int
+ref_put(struct ix *ix, uint32_t tenant, const char *job, char slot,
+    const struct obj_ref *ref)
+{
+	uint8_t key[REF_KEY_LEN], v[REF_LEN];
+
+	if (ref->kind == OBJ_NONE)
+		return (0);
+	be_put32(key, tenant);
+	key[4] = REF_JOB;
+	memcpy(key + 5, job, JOB_ID_LEN);
+	key[5 + JOB_ID_LEN] = (uint8_t)slot;
+	obj_ref_encode(ref, v);
+	le_put64(v + OBJ_REF_LEN, 0);
+	return (ix_put(ix, IX_REF, key, sizeof(key), v, sizeof(v)));
+}
+
+static int
+usage_decode(const uint8_t *p, size_t len, struct ix_usage *u)
+{
+	if (len != USAGE_LEN)
+		return (malformed("usage"));
+	u->objects = le_get64(p);
+	u->bytes = le_get64(p + 8);
+	u->stored = le_get64(p + 16);
+	u->jobs = le_get64(p + 24);
+	u->sequence = le_get64(p + 32);
+	memcpy(u->digest, p + 40, IX_DIGEST_LEN);
+	return (0);
+}
+
+int
+ix_usage_get(struct ix *ix, uint32_t tenant, struct ix_usage *u)
+{
+	uint8_t key[4];
+	const void *v;
+	size_t len;
+
+	be_put32(key, tenant);
+	if (ix_get(ix, IX_USAGE, key, sizeof(key), &v, &len) == -1) {
+		if (errno != ENOENT)
+			return (-1);
+		memset(u, 0, sizeof(*u));
+		return (0);
+	}
+	return (usage_decode(v, len, u));
+}
+
+static int
+usage_put(struct ix *ix, uint32_t tenant, const struct ix_usage *u)
+{
+	uint8_t key[4], v[USAGE_LEN];
+
+	be_put32(key, tenant);
+	le_put64(v, u->objects);
+	le_put64(v + 8, u->bytes);
+	le_put64(v + 16, u->stored);
+	le_put64(v + 24, u->jobs);
+	le_put64(v + 32, u->sequence);
+	memcpy(v + 40, u->digest, IX_DIGEST_LEN);
+	return (ix_put(ix, IX_USAGE, key, sizeof(key), v, sizeof(v)));
+}
+
+int
+ix_usage_add(struct ix *ix, uint32_t tenant, uint64_t objects, uint64_t bytes,
+    uint64_t stored)
+{
+	struct ix_usage u;
+
+	if (ix_usage_get(ix, tenant, &u) == -1)
+		return (-1);
+	u.objects += objects;
+	u.bytes += bytes;
+	u.stored += stored;
+	return (usage_put(ix, tenant, &u));
+}
+
+static int
+on_usage(void *arg, const uint8_t *key, size_t klen, const uint8_t *v,
+    size_t len)
+{
+	struct ix_usage *sum = arg, u;
+
+	(void)key;
+	(void)klen;
+	if (usage_decode(v, len, &u) == -1)
+		return (-1);
+	sum->objects += u.objects;
+	sum->bytes += u.bytes;
+	sum->stored += u.stored;
+	sum->jobs += u.jobs;
+	return (0);
+}
+
+int
+ix_usage_sum(struct ix *ix, struct ix_usage *sum)
+{
+	memset(sum, 0, sizeof(*sum));
+	return (ix_scan(ix, IX_USAGE, "", 0, 0, on_usage, sum));
+}
+
+/* Number the job, so that the newest can be found first. */
+static int
+job_count(struct ix *ix, uint32_t tenant, const char *job)
+{
+	uint8_t key[SEQ_KEY_LEN];
+	struct ix_usage u;
+
+	if (ix_usage_get(ix, tenant, &u) == -1)
+		return (-1);
+	be_put32(key, tenant);
+	be_put64(key + 4, ++u.jobs);
+	if (ix_put(ix, IX_JOBSEQ, key, sizeof(key), job, JOB_ID_LEN) == -1)
+		return (-1);
+	return (usage_put(ix, tenant, &u));
+}
+
+int
+ix_job_publish(struct ix *ix, uint32_t tenant, const struct ix_publish *p)
+{
+	struct ix_job j = { .record = p->record, .record_len = p->record_len };
+	uint8_t key[JOB_KEY_LEN];
+
+	if (ref_put(ix, tenant, p->job, 'r', &p->root) == -1 ||
+	    ref_put(ix, tenant, p->job, 's', &p->spec) == -1 ||
+	    job_put(ix, tenant, p->job, &j) == -1 ||
+	    idem_put(ix, tenant, p) == -1 ||
+	    job_count(ix, tenant, p->job) == -1)
+		return (-1);
+	job_key(tenant, p->job, key);
+	return (ix_put(ix, IX_UNSETTLED, key, sizeof(key), "", 1));
+}
+
+int
+ix_job_settle(struct ix *ix, uint32_t tenant, const struct ix_settle *s)
+{
+	struct ix_job j = {
+		.settled = 1,
+		.sequence = s->sequence,
+		.digest = s->digest,
+		.record = s->record,
+		.record_len = s->record_len,
+		.receipt = s->receipt,
+		.receipt_len = s->receipt_len
+	};
+	uint8_t key[JOB_KEY_LEN];
+	struct ix_usage u;
+
+	if (ref_put(ix, tenant, s->job, 'a', &s->root) == -1 ||
+	    ref_put(ix, tenant, s->job, 'l', &s->list) == -1 ||
+	    job_put(ix, tenant, s->job, &j) == -1 ||
+	    ix_usage_get(ix, tenant, &u) == -1)
+		return (-1);
+	u.sequence = s->sequence;
+	memcpy(u.digest, s->digest, IX_DIGEST_LEN);
+	if (usage_put(ix, tenant, &u) == -1)
+		return (-1);
+	job_key(tenant, s->job, key);
+	return (ix_del(ix, IX_UNSETTLED, key, sizeof(key)));
+}
+
+struct jobs_cookie {
+	struct ix *ix;
+	ix_job_fn *fn;
+	void *cookie;
+};
+
+static int
+job_visit(struct jobs_cookie *c, uint32_t tenant, const char *job)
+{
+	struct ix_job j;
+
+	if (ix_job_get(c->ix, tenant, job, &j) == -1)
+		return (errno == ENOENT ? malformed("job") : -1);
+	return (c->fn(c->cookie, &j));
+}
+
+static int
+on_jobseq(void *arg, const uint8_t *key, size_t klen, const uint8_t *v,
+    size_t len)
+{
+	if (klen != SEQ_KEY_LEN || len != JOB_ID_LEN)
+		return (malformed("jobseq"));
+	return (job_visit(arg, be_get32(key), (const char *)v));
+}
+
+int
+ix_jobs_newest(struct ix *ix, uint32_t tenant, ix_job_fn *fn, void *cookie)
+{
+	struct jobs_cookie c = { ix, fn, cookie };
+	uint8_t key[4];
+
+	be_put32(key, tenant);
+	return (ix_scan(ix, IX_JOBSEQ, key, sizeof(key), 1, on_jobseq, &c));
+}
+
+static int
+on_unsettled(void *arg, const uint8_t *key, size_t klen, const uint8_t *v,
+    size_t len)
+{
+	(void)v;
+	(void)len;
+	if (klen != JOB_KEY_LEN)
+		return (malformed("unsettled"));
+	return (job_visit(arg, be_get32(key), (const char *)key + 4));
+}
+
+int
+ix_jobs_unsettled(struct ix *ix, ix_job_fn *fn, void *cookie)
+{
+	struct jobs_cookie c = { ix, fn, cookie };
+
+	return (ix_scan(ix, IX_UNSETTLED, "", 0, 0, on_unsettled, &c));
+}

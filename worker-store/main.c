@@ -1,0 +1,185 @@
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+#include <sodium.h>
+
+#include "batch.h"
+#include "lib/chan.h"
+#include "lib/log.h"
+#include "lib/sandbox.h"
+#include "peer.h"
+#include "sandbox.h"
+#include "store.h"
+
+/*
+ * Theory of operation.
+ *
+ * errandd starts us with its channel on descriptor 3.  We alone open the
+ * index (LMDB) and the packs.  There is one thread and one event loop:
+ *
+ *	channel -> dispatch.c -> a handler -> reply
+ *	                             |
+ *	          walks (what is below a root)
+ *	                             |
+ *	          batch (PUBLISH, SETTLE) -> barrier -> replies
+ *
+ * errandd gives us, with BIND, one end of a channel for each worker that
+ * serves a tenant; the tenant is a property of the channel, and every key of
+ * the index begins with it.
+ *
+ * A put goes to the open pack at once and is answered; its index entries are
+ * pending, in memory, where everybody finds them.  When all channels are
+ * drained, the batch runs: flush the pack, one transaction with all pending
+ * entries and all requests, reply.  A crash loses what was pending and cuts
+ * off the pack's tail when the store is opened again; what was answered as
+ * durable stays.
+ *
+ * The bytes of tenants are hashed and, for trees and lists, decoded here; they
+ * are never decompressed here unless this process compressed them.
+ */
+
+#define EXIT_USAGE      100
+
+struct options {
+	unsigned int uid;
+	unsigned int gid;
+	const char *dir;
+	int rootless;
+	enum log_level level;
+};
+
+static void __attribute__((noreturn))
+usage(void)
+{
+	(void)fprintf(stderr, "usage: errand-store -u uid -g gid -d directory "
+	    "[-r] [-l level]\nerrandd starts it, with a channel on "
+	    "descriptor %d\n", CHAN_FD);
+	exit(EXIT_USAGE);
+}
+
+static unsigned int
+number(const char *s, unsigned long max)
+{
+	unsigned long n;
+	char *end;
+
+	errno = 0;
+	n = strtoul(s, &end, 10);
+	if (errno != 0 || *s < '0' || *s > '9' || *end != '\0' || n > max)
+		usage();
+	return ((unsigned int)n);
+}
+
+static struct options
+options_parse(int argc, char **argv)
+{
+	struct options o = { .level = LOG_LEVEL_INFO };
+	int c, ids = 0;
+
+	while ((c = getopt(argc, argv, "u:g:d:l:r")) != -1) {
+		switch (c) {
+		case 'u':
+			o.uid = number(optarg, 0xfffffffeUL);
+			ids |= 1;
+			break;
+		case 'g':
+			o.gid = number(optarg, 0xfffffffeUL);
+			ids |= 2;
+			break;
+		case 'd':
+			o.dir = optarg;
+			break;
+		case 'l':
+			o.level = (enum log_level)number(optarg,
+			    LOG_LEVEL_DEBUG);
+			break;
+		case 'r':
+			o.rootless = 1;
+			break;
+		default:
+			usage();
+		}
+	}
+	if (optind != argc || o.dir == NULL || ids != 3)
+		usage();
+	return (o);
+}
+
+/*
+ * Every channel is a descriptor, and one that cannot be received for want of
+ * room would be taken for a violation.
+ */
+static void
+raise_nofile(void)
+{
+	struct rlimit rl;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) == -1)
+		fatal("descriptor limit");
+	rl.rlim_cur = rl.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &rl) == -1)
+		log_warn("descriptor limit");
+}
+
+/* Channels before the batch and the walks: see batch.h. */
+static struct event_base *
+loop_new(void)
+{
+	struct event_base *base;
+
+	if ((base = event_base_new()) == NULL ||
+	    event_base_priority_init(base, STORE_PRIOS) == -1)
+		fatalx("the event loop cannot be made");
+	return (base);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct options o = options_parse(argc, argv);
+	struct event_base *base;
+	struct store *st;
+	struct peer *sup;
+	int status;
+
+	log_init("store", o.level);
+
+	/* Shed: before a byte of the store is looked at. */
+	(void)umask(077);
+	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+		fatal("SIGPIPE");
+	raise_nofile();
+	if (sandbox_drop(o.uid, o.gid) == -1)
+		fatal("privileges cannot be dropped to user %u, group %u",
+		    o.uid, o.gid);
+
+	/* Acquire: what takes more calls than serving does. */
+	if (sodium_init() == -1)
+		fatalx("libsodium cannot be initialised");
+	base = loop_new();
+	if ((st = store_open(base, o.dir)) == NULL)
+		fatalx("the store in %s cannot be opened", o.dir);
+	if ((sup = peer_new(st, CHAN_FD, PEER_SUP, 0, 0)) == NULL)
+		fatal("no channel on descriptor %d", CHAN_FD);
+
+	/* Fence. */
+	sandbox_fence(st->dirfd);
+
+	/* Serve: until fd 3 closes; then finish what is under way. */
+	peer_hello(sup);
+	if (event_base_dispatch(base) == -1)
+		fatalx("the event loop failed");
+	if (!st->broken)
+		(void)batch_run(st->batch);
+	status = st->status;
+	store_close(st);
+	event_base_free(base);
+	return (status);
+}

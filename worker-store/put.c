@@ -1,0 +1,187 @@
+#include <errno.h>
+#include <string.h>
+
+#include "batch.h"
+#include "fault.h"
+#include "handlers.h"
+#include "index.h"
+#include "lib/memfd.h"
+#include "lib/objrec.h"
+#include "pack.h"
+#include "pending.h"
+#include "proto/limits.h"
+#include "store.h"
+
+/*
+ * Kept free for what is under way: results and receipts of running jobs, and
+ * the index entries of what has been put already.
+ */
+#define DISK_RESERVE    (16ULL * 1024 * 1024)
+
+/* One request, all of whose objects are kept or none. */
+struct put {
+	struct store *st;
+	uint32_t tenant;
+	uint32_t wanted;        /* records announced */
+	uint32_t seen;
+	uint32_t added;
+	uint64_t bytes;
+	struct err fault;
+};
+
+/* The id is the store's own, and what the bytes are is checked before. */
+static int
+verify(struct put *p, const struct objrec *rec, const uint8_t *raw)
+{
+	struct obj_ref is;
+	const char *why;
+
+	if (rec->codec != OBJREC_RAW) {
+		fault_set(&p->fault, ERR_INVALID, &rec->ref,
+		    "an object came compressed: send its plain bytes");
+		return (-1);
+	}
+	if (obj_ref_of(rec->ref.kind, raw, rec->raw_len, &is) == -1 ||
+	    !obj_ref_equal(&is, &rec->ref)) {
+		fault_set(&p->fault, ERR_DAMAGED, &rec->ref,
+		    "the bytes of an object do not match its id: send it "
+		    "again");
+		return (-1);
+	}
+	if (obj_check(rec->ref.kind, raw, rec->raw_len, &why) == -1) {
+		fault_set(&p->fault, ERR_INVALID, &rec->ref,
+		    "an object is not in its one valid form: %s", why);
+		return (-1);
+	}
+	return (0);
+}
+
+static int
+add(struct put *p, const struct objrec *rec, const uint8_t *raw)
+{
+	struct ix_object o = { .tenant = p->tenant, .ref = rec->ref };
+
+	if (verify(p, rec, raw) == -1)
+		return (-1);
+	if (store_find(p->st, p->tenant, &rec->ref, &o) == 0)
+		return (0);
+	if (errno != ENOENT)
+		goto err0;
+	o.flags = 0;
+	o.epoch = 0;
+	if (pack_append(p->st->packs, p->tenant, &rec->ref, raw, rec->raw_len,
+	    &o.loc) == -1 || pending_add(p->st->pending, &o) == -1)
+		goto err0;
+	p->added++;
+	p->bytes += rec->raw_len;
+	return (0);
+
+err0:
+	fault_errno(&p->fault, errno, &rec->ref);
+	return (-1);
+}
+
+static int
+malformed(struct put *p)
+{
+	fault_set(&p->fault, ERR_INVALID, NULL,
+	    "record %u of the objects is malformed, or there are not as many "
+	    "as was said", p->seen + 1);
+	return (-1);
+}
+
+/* Go through the records; with p->fault set on -1. */
+static int
+records(struct put *p, const uint8_t *buf, size_t len)
+{
+	struct objrec rec;
+
+	while (len > 0) {
+		if (p->seen == p->wanted || len < OBJREC_HEAD ||
+		    objrec_decode(buf, &rec) == -1 ||
+		    rec.len > len - OBJREC_HEAD)
+			return (malformed(p));
+		if (add(p, &rec, buf + OBJREC_HEAD) == -1)
+			return (-1);
+		buf += OBJREC_HEAD + rec.len;
+		len -= OBJREC_HEAD + rec.len;
+		p->seen++;
+	}
+	return (p->seen == p->wanted ? 0 : malformed(p));
+}
+
+/* Take what the memfd holds, whole, or put everything back as it was. */
+static int
+take(struct put *p, const uint8_t *buf, size_t len)
+{
+	struct store *st = p->st;
+	uint64_t end = packs_end(st->packs);
+	size_t count = pending_count(st->pending);
+
+	if (ix_read(st->ix) == -1) {
+		fault_errno(&p->fault, errno, NULL);
+		return (-1);
+	}
+	if (records(p, buf, len) == -1)
+		goto err0;
+	/* Now, so that a full disk is told to the one who fills it. */
+	if (pack_write(st->packs) == -1) {
+		fault_errno(&p->fault, errno, NULL);
+		goto err0;
+	}
+	ix_read_end(st->ix);
+	return (0);
+
+err0:
+	ix_read_end(st->ix);
+	pending_cut(st->pending, count);
+	pack_rewind(st->packs, end);
+	return (-1);
+}
+
+/* May anything be put at all? */
+static int
+admit(struct put *p)
+{
+	if (store_disk_free(p->st) < DISK_RESERVE) {
+		fault_errno(&p->fault, ENOSPC, NULL);
+		return (-1);
+	}
+	if (batch_room(p->st->batch) == -1) {
+		fault_errno(&p->fault, errno, NULL);
+		return (-1);
+	}
+	return (0);
+}
+
+void
+on_put(const struct ask *a, const struct store_msg *m, int *fds)
+{
+	struct put p = {
+		.st = a->peer->st,
+		.tenant = a->peer->tenant,
+		.wanted = m->u.put.objects
+	};
+	struct store_msg ok = { 0 };
+	const uint8_t *buf;
+	size_t len;
+
+	if (memfd_map(fds[0], LIMIT_PUT_BYTES, &buf, &len) == -1) {
+		if (errno == EPROTO) {
+			peer_close(a->peer, "objects not in a sealed memfd");
+			return;
+		}
+		fault_errno(&p.fault, errno, NULL);
+		ask_err(a, &p.fault);
+		return;
+	}
+	if (admit(&p) == -1 || take(&p, buf, len) == -1)
+		ask_err(a, &p.fault);
+	else {
+		ok.u.ok.objects = p.added;
+		ok.u.ok.bytes = p.bytes;
+		ask_ok(a, &ok, -1);
+		batch_touch(p.st->batch);
+	}
+	memfd_unmap(buf, len);
+}

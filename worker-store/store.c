@@ -1,0 +1,285 @@
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sodium.h>
+
+#include "batch.h"
+#include "index.h"
+#include "key.h"
+#include "lib/io.h"
+#include "lib/log.h"
+#include "pack.h"
+#include "peer.h"
+#include "pending.h"
+#include "store.h"
+#include "walks.h"
+
+#define PATH_LEN        4096
+#define NEW_PACK_ROOM   (1024 * 1024)
+
+/* The directory is ours alone, and so is every file that we make. */
+static int
+open_dir(struct store *st, const char *dir)
+{
+	struct stat sb;
+
+	st->dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (st->dirfd == -1 || fstat(st->dirfd, &sb) == -1) {
+		log_warn("%s", dir);
+		return (-1);
+	}
+	if (sb.st_uid != geteuid() || (sb.st_mode & 077) != 0) {
+		log_warnx("%s must belong to user %u and have mode 0700", dir,
+		    (unsigned int)geteuid());
+		return (-1);
+	}
+	return (0);
+}
+
+/* The kernel gives the lock up with the process, however that ends. */
+static int
+lock(struct store *st)
+{
+	st->lockfd = openat(st->dirfd, "lock", O_RDWR | O_CREAT | O_CLOEXEC |
+	    O_NOFOLLOW, 0600);
+	if (st->lockfd == -1) {
+		log_warn("the file lock cannot be opened");
+		return (-1);
+	}
+	if (flock(st->lockfd, LOCK_EX | LOCK_NB) == 0)
+		return (0);
+	if (errno == EWOULDBLOCK)
+		log_warnx("another errand-store has this store open: end it "
+		    "first");
+	else
+		log_warn("the file lock cannot be locked");
+	return (-1);
+}
+
+/* Without an index the packs are unnamed; an empty one would hide them. */
+static int
+index_wanted(struct store *st)
+{
+	uint32_t last;
+
+	if (faccessat(st->dirfd, "index/data.mdb", F_OK,
+	    AT_SYMLINK_NOFOLLOW) == 0)
+		return (0);
+	if (packs_last(st->packs, &last) == -1)
+		return (-1);
+	if (last == 0)
+		return (0);
+	log_warnx("the index is gone and there are packs: put index back from "
+	    "a backup, or move packs away to begin anew");
+	return (-1);
+}
+
+struct recovery {
+	struct packs *packs;
+	struct ix_pack open;    /* number 0: none */
+	uint32_t damaged;
+};
+
+static int
+recover_pack(void *cookie, const struct ix_pack *pack)
+{
+	struct recovery *r = cookie;
+
+	if (pack->sealed)
+		r->damaged += packs_check(r->packs, pack->number,
+		    pack->len) != 0;
+	else
+		r->open = *pack;
+	return (0);
+}
+
+/* The new pack's number in the index, and the old one's end. */
+static int
+pack_change(struct store *st, const struct ix_pack *old, uint32_t number)
+{
+	struct ix_pack begun = { .number = number, .len = PACK_HEAD };
+
+	if (packs_begin(st->packs, number) == -1)
+		goto err0;
+	if (ix_write(st->ix, NEW_PACK_ROOM) == -1)
+		goto err0;
+	if ((old->number != 0 && ix_pack_put(st->ix, old) == -1) ||
+	    ix_pack_put(st->ix, &begun) == -1)
+		goto err1;
+	if (ix_commit(st->ix) == -1)
+		goto err0;
+	packs_use(st->packs);
+	return (0);
+
+err1:
+	ix_abort(st->ix);
+err0:
+	return (-1);
+}
+
+int
+store_new_pack(struct store *st)
+{
+	struct ix_pack old = {
+		.number = packs_number(st->packs),
+		.len = packs_end(st->packs),
+		.sealed = 1
+	};
+
+	return (pack_change(st, &old, old.number + 1));
+}
+
+/*
+ * Bring packs and index together: what the index does not count on goes, and
+ * what it counts on is looked at.  A damaged pack does not keep the rest from
+ * being served; its objects are found out when they are read.
+ */
+static int
+recover(struct store *st)
+{
+	struct recovery r = { .packs = st->packs };
+	int rc;
+
+	if (ix_read(st->ix) == -1)
+		return (-1);
+	rc = ix_packs(st->ix, recover_pack, &r);
+	ix_read_end(st->ix);
+	if (rc == -1)
+		return (-1);
+	if (r.damaged > 0)
+		log_warnx("%" PRIu32 " damaged packs", r.damaged);
+	if (packs_prune(st->packs, r.open.number) == -1)
+		return (-1);
+	if (r.open.number == 0)
+		return (pack_change(st, &r.open, 1));
+	rc = packs_attach(st->packs, r.open.number, r.open.len);
+	if (rc != 1)
+		return (rc);
+	r.open.sealed = 1;
+	return (pack_change(st, &r.open, r.open.number + 1));
+}
+
+static int
+open_parts(struct store *st, const char *dir)
+{
+	uint8_t key[PACK_KEY_LEN];
+	char path[PATH_LEN];
+	int n;
+
+	n = snprintf(path, sizeof(path), "%s/index", dir);
+	if (n < 0 || (size_t)n >= sizeof(path)) {
+		log_warnx("the path of the store is too long");
+		return (-1);
+	}
+	if (key_load(st->dirfd, key) == -1)
+		return (-1);
+	st->packs = packs_open(st->dirfd, key);
+	sodium_memzero(key, sizeof(key));
+	if (st->packs == NULL || index_wanted(st) == -1)
+		return (-1);
+	if ((st->ix = ix_open(st->dirfd, path, IX_MAP_MIN)) == NULL)
+		return (-1);
+	return (recover(st));
+}
+
+static int
+make_parts(struct store *st)
+{
+	if ((st->pending = pending_new()) == NULL ||
+	    (st->batch = batch_new(st)) == NULL ||
+	    (st->walks = walks_new(st)) == NULL ||
+	    (st->peers = peers_new()) == NULL) {
+		log_warn("no memory to open the store");
+		return (-1);
+	}
+	return (0);
+}
+
+struct store *
+store_open(struct event_base *base, const char *dir)
+{
+	struct store *st;
+
+	if ((st = calloc(1, sizeof(*st))) == NULL) {
+		log_warn("no memory to open the store");
+		goto err0;
+	}
+	st->base = base;
+	st->dirfd = st->lockfd = -1;
+	if (open_dir(st, dir) == -1 || lock(st) == -1 ||
+	    open_parts(st, dir) == -1 || make_parts(st) == -1)
+		goto err1;
+	return (st);
+
+err1:
+	store_close(st);
+err0:
+	return (NULL);
+}
+
+void
+store_close(struct store *st)
+{
+	if (st == NULL)
+		return;
+	walks_free(st->walks);
+	batch_free(st->batch);
+	peers_free(st->peers);
+	pending_free(st->pending);
+	ix_close(st->ix);
+	packs_close(st->packs);
+	io_close(&st->lockfd);
+	io_close(&st->dirfd);
+	free(st);
+}
+
+int
+store_find(struct store *st, uint32_t tenant, const struct obj_ref *ref,
+    struct ix_object *o)
+{
+	const struct ix_object *p;
+
+	if ((p = pending_find(st->pending, tenant, ref)) != NULL) {
+		*o = *p;
+		return (0);
+	}
+	return (ix_object_get(st->ix, tenant, ref, o));
+}
+
+int
+store_read(struct store *st, const struct ix_object *o, uint8_t *raw)
+{
+	char hex[2 * OBJ_ID_LEN + 1];
+
+	if (pack_read(st->packs, o->tenant, &o->ref, &o->loc, raw) == 0)
+		return (0);
+	if (errno != EBADMSG) {
+		log_warn("pack %" PRIu32 " cannot be read", o->loc.pack);
+		return (-1);
+	}
+	st->damaged++;
+	obj_id_hex(o->ref.id, hex);
+	log_warnx("object %s of tenant %" PRIu32 " is damaged (pack %" PRIu32
+	    ", offset %" PRIu32 ")", hex, o->tenant, o->loc.pack, o->loc.off);
+	errno = EBADMSG;
+	return (-1);
+}
+
+uint64_t
+store_disk_free(const struct store *st)
+{
+	struct statvfs vfs;
+
+	if (fstatvfs(st->dirfd, &vfs) == -1)
+		return (0);
+	return ((uint64_t)vfs.f_bavail * vfs.f_frsize);
+}
