@@ -79,61 +79,80 @@ submit_spec(struct submit *sub, const char *workdir, const char *commit,
 	return (rc == -1 ? EXIT_OURS : 0);
 }
 
+/*
+ * One object of the tree.  What is reported as shipped is these; the spec,
+ * which is new with every job, is not counted.
+ */
+static int
+ship(void *cookie, const struct obj_ref *ref, const void *buf, size_t len)
+{
+	struct submit *sub = cookie;
+	uint64_t before = upload_bytes(sub->pending);
+
+	if (upload_object(sub->pending, ref, buf, len) == -1)
+		return (-1);
+	sub->sent_objects++;
+	sub->sent_bytes += upload_bytes(sub->pending) - before;
+	return (0);
+}
+
 /* Everything that is new, or only what is not content. */
 static int
-flight_first(struct submit *sub)
+load_first(struct submit *sub)
 {
 	struct scan_news n = { 0 };
-	struct upload *u;
-	int rc = -1;
+	struct upload *u = sub->pending;
 
-	if ((u = upload_new(sub->s->c)) == NULL)
-		return (-1);
-	if (sub->scan != NULL)
-		scan_news(sub->scan, &n);
 	if (objtab_each(sub->extra, -1, 0, upload_object, u) != 0 ||
 	    objtab_each(sub->extra, -1, 1, upload_object, u) != 0)
-		goto done;
-	upload_count_from_here(u);
-	if (sub->scan != NULL && scan_each(sub->scan, 0, upload_object, u) != 0)
-		goto done;
-	if (sub->scan != NULL && n.content_bytes <= EAGER_BYTES &&
-	    scan_each(sub->scan, 1, upload_object, u) != 0)
-		goto done;
-	rc = upload_end(u);
-done:
-	sub->sent_objects += upload_objects(u);
-	sub->sent_bytes += upload_bytes(u);
-	sub->pending = u;
-	return (rc);
+		return (-1);
+	if (sub->scan == NULL)
+		return (0);
+	scan_news(sub->scan, &n);
+	if (scan_each(sub->scan, 0, ship, sub) != 0)
+		return (-1);
+	return (n.content_bytes <= EAGER_BYTES ?
+	    scan_each(sub->scan, 1, ship, sub) : 0);
 }
 
 static int
-flight_needed(struct submit *sub, const struct follow *f)
+load_needed(struct submit *sub, const struct follow *f)
 {
 	struct obj_ref ref;
-	struct upload *u;
 	size_t off;
-	int rc = -1;
 
-	if ((u = upload_new(sub->s->c)) == NULL)
-		return (-1);
 	for (off = 0; off + OBJ_REF_LEN <= f->nrefs; off += OBJ_REF_LEN) {
 		if (obj_ref_decode(f->refs + off, &ref) == -1)
-			goto done;
-		if (objtab_get(sub->extra, -1, &ref, upload_object, u) == 0)
+			return (-1);
+		if (objtab_get(sub->extra, -1, &ref, upload_object,
+		    sub->pending) == 0)
 			continue;
 		if (errno != ENOENT || sub->scan == NULL ||
-		    scan_object(sub->scan, &ref, upload_object, u) != 0)
-			goto done;
+		    scan_object(sub->scan, &ref, ship, sub) != 0)
+			return (-1);
 		if (follow_interrupted())
-			goto done;
+			return (-1);
 	}
-	rc = upload_end(u);
-done:
-	sub->sent_objects += upload_objects(u);
-	sub->sent_bytes += upload_bytes(u);
-	sub->pending = u;
+	return (0);
+}
+
+/*
+ * One flight of objects: those of ${f}, or the first ones.  Its stream is ended
+ * in any case, since the host looks at a SUBMIT only when earlier uploads are
+ * through.
+ */
+static int
+flight(struct submit *sub, const struct follow *f)
+{
+	int rc, e;
+
+	if ((sub->pending = upload_new(sub->s->c)) == NULL)
+		return (-1);
+	rc = f == NULL ? load_first(sub) : load_needed(sub, f);
+	e = errno;
+	if (upload_end(sub->pending) == -1)
+		return (-1);
+	errno = e;
 	return (rc);
 }
 
@@ -181,6 +200,10 @@ ask(struct submit *sub, struct follow *f)
 static void
 pending_drop(struct submit *sub)
 {
+	/* Its stream needs it until the answer has come. */
+	while (sub->pending != NULL && upload_done(sub->pending) == 0)
+		if (conn_pump(sub->s->c, -1) == -1)
+			break;
 	upload_free(sub->pending);
 	sub->pending = NULL;
 }
@@ -194,7 +217,8 @@ negotiate(struct submit *sub, struct follow *f)
 {
 	int round, rc;
 
-	rc = flight_first(sub);
+	pending_drop(sub);
+	rc = flight(sub, NULL);
 	for (round = 0; rc == 0; round++) {
 		if ((rc = ask(sub, f)) == -1)
 			break;
@@ -211,7 +235,7 @@ negotiate(struct submit *sub, struct follow *f)
 			f->state = FOLLOW_ERROR;
 			return (0);
 		}
-		rc = flight_needed(sub, f);
+		rc = flight(sub, f);
 	}
 	return (-1);
 }

@@ -15,7 +15,7 @@ struct upload {
 	uint32_t stream;
 	int done;
 	struct err err;
-	uint64_t objects, bytes;
+	uint64_t bytes;         /* of records */
 	size_t n;               /* bytes in buf */
 	uint8_t buf[FRAME_SLICE + OBJREC_HEAD + OBJ_MAX];
 };
@@ -98,7 +98,6 @@ upload_object(void *cookie, const struct obj_ref *ref, const void *buf,
 	if (objrec_pack(ref, buf, len, u->buf + u->n, &n) == -1)
 		return (-1);
 	u->n += n;
-	u->objects++;
 	u->bytes += n;
 	return (u->n >= FRAME_SLICE ? flush(u, 0) : 0);
 }
@@ -121,12 +120,6 @@ const struct err *
 upload_err(const struct upload *u)
 {
 	return (&u->err);
-}
-
-uint64_t
-upload_objects(const struct upload *u)
-{
-	return (u->objects);
 }
 
 uint64_t

@@ -25,7 +25,6 @@ int upload_end(struct upload *);
 /* Has the host answered?  1 yes, 0 not yet, -1 it failed (upload_err). */
 int upload_done(const struct upload *);
 const struct err *upload_err(const struct upload *);
-uint64_t upload_objects(const struct upload *);
 uint64_t upload_bytes(const struct upload *);   /* as sent */
 
 #endif /* !ERRAND_UPLOAD_H */

@@ -220,9 +220,12 @@ static void
 on_list(struct conn *c, struct sup *sup, const struct snap_msg *m)
 {
 	struct snap_msg *r = reply_new(c, m);
-	uint32_t n = 0, after = m->u.admin.after;
+	uint32_t n = 0, after = m->u.admin.tenant.id;
 	struct tenant *t;
 
+	/* A client may page by the last id it saw, its worker by after. */
+	if (after < m->u.admin.after)
+		after = m->u.admin.after;
 	while (n < LIST_TENANTS &&
 	    (t = tenants_after(sup->tenants, after)) != NULL) {
 		tenant_show(sup->tenants, t, &r->u.admin_ok.tenants[n++]);

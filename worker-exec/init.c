@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -38,6 +39,20 @@ tell(const struct init *in, const struct init_msg *m)
 
 	(void)chan_send_wait(in->fds.ctl, (const uint8_t *)m, sizeof(*m), NULL,
 	    0);
+}
+
+/* Lend the keeper our mount namespace. */
+static void
+lend(const struct init *in)
+{
+	struct init_msg m = { .op = INIT_VIEW };
+	int ns;
+
+	if ((ns = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC)) == -1)
+		return;
+	(void)chan_send_wait(in->fds.ctl, (const uint8_t *)&m, sizeof(m), &ns,
+	    1);
+	io_close(&ns);
 }
 
 static void __attribute__((noreturn))
@@ -214,6 +229,7 @@ init_main(const struct init_start *start)
 	io_close(&fds[0]);
 	io_close(&fds[1]);
 	command_fork(&in, start->filter);
+	lend(&in);
 	serve(&in);
 	_exit(0);
 }

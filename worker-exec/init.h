@@ -15,6 +15,8 @@ struct sock_fprog;
  *   keeper  PLACED     it is where it will be counted: begin
  *   keeper  WORKSPACE  + 2 fds: the mount of the workspace, the command
  *   keeper  SIGNAL     deliver to the command
+ *   init    VIEW       + 1 fd: its mount namespace, complete.  The keeper holds
+ *                      it, so that taking it apart is not part of pid 1's end
  *   init    FAILED     a step of ours went wrong; it ends
  *   init    DONE       the command has ended
  *
@@ -23,7 +25,8 @@ struct sock_fprog;
  * it was.
  */
 enum init_op {
-	INIT_PLACED = 1, INIT_WORKSPACE, INIT_SIGNAL, INIT_FAILED, INIT_DONE
+	INIT_PLACED = 1, INIT_WORKSPACE, INIT_SIGNAL, INIT_VIEW, INIT_FAILED,
+	INIT_DONE
 };
 
 struct init_msg {

@@ -494,7 +494,7 @@ keeper_init(struct keeper *k, struct run *run, const struct exec_config *cfg)
 	k->run = run;
 	k->cfg = cfg;
 	k->chan = run->chan;
-	k->ctl = k->go_fd = k->exec_fd = k->initfd = -1;
+	k->ctl = k->go_fd = k->exec_fd = k->initfd = k->viewfd = -1;
 	k->tenant = k->jobdir = k->tree.lock = -1;
 	k->log_ready = 1;
 	if ((k->sc = storeclient_new(run->store, run->chan, keeper_hear,

@@ -233,9 +233,11 @@ void
 keeper_hear_init(struct keeper *k)
 {
 	struct init_msg m;
+	size_t nfds = 1;
+	int fd = -1;
 	ssize_t n;
 
-	n = chan_recv_wait(k->ctl, (uint8_t *)&m, sizeof(m), NULL, NULL, 0);
+	n = chan_recv_wait(k->ctl, (uint8_t *)&m, sizeof(m), &fd, &nfds, 0);
 	if (n == -1 && errno == ETIMEDOUT)
 		return;
 	if (n != (ssize_t)sizeof(m)) {
@@ -247,6 +249,8 @@ keeper_hear_init(struct keeper *k)
 		on_done(k, &m);
 	else if (m.op == INIT_FAILED)
 		(void)keeper_fault_step(k, m.step, m.number);
+	else if (nfds == 1)
+		k->viewfd = fd;
 }
 
 void

@@ -37,6 +37,7 @@ struct keeper {
 	int go_fd;
 	int exec_fd;            /* -1 once it was read to its end */
 	int initfd;
+	int viewfd;             /* the job's mount namespace, or -1 */
 	pid_t init;
 
 	uint8_t mapped, placed, go, started, done;

@@ -138,6 +138,7 @@ workspace_remove(struct keeper *k)
 {
 	int jobs;
 
+	io_close(&k->viewfd);           /* the workspace is unmounted */
 	if (k->tenant == -1 || (jobs = open_dir(k->tenant, "jobs")) == -1)
 		return;
 	if (k->jobdir != -1 && io_remove_tree(jobs, k->run->job) == -1)

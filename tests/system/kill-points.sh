@@ -55,7 +55,6 @@ printf '%s\n' 'echo one' 'exec 3<>"/dev/tcp/127.0.0.1/$1"' 'echo "$2" >&3' \
     'for i in 1 2 3 4 5 6 7 8 9; do echo "$i" >"made/$i"; done' 'exit 7' \
     >"$T/small/job"
 cp "$T/small/job" "$T/large/job"
-dd if=/dev/urandom of="$T/large/data" bs=1M count=96 2>/dev/null
 
 "$TOOLS/kill_counter" "$T/count" >"$T/port" &
 counter=$!
@@ -133,9 +132,11 @@ reach() {
 
 # --- one case ---
 
-# begin NAME TREE: a client, in the background
+# begin NAME TREE: a client, in the background; large is one that takes a while
 begin() {
 	name=$1
+	[ "$2" != large ] || dd if=/dev/urandom of="$T/large/data" bs=1M \
+	    count=96 2>/dev/null
 	size_before=$(store_size)
 	store=$(role_pid store) exec=$(role_pid exec)
 	store_restarts=$(restarts store) exec_restarts=$(restarts exec)
@@ -152,12 +153,6 @@ release() { : >"$T/count/$name.go"; }
 begin_running() {
 	begin "$1" small
 	reach "the job runs" counted "$name"
-}
-
-# Hold the client back between its greeting and its tree.
-begin_held() {
-	begin "$1" "$2"
-	reach "the client is bound" bound
 }
 
 left() {
@@ -229,7 +224,8 @@ at_upload() {
 # The worker has asked errandd for a job, errandd has asked the store for its
 # record, and exec for its sandbox; the store has not looked.
 at_publish() {
-	begin_held "$1" small
+	begin "$1" large
+	reach "the client is bound" bound
 	stop "$daemon_pid"
 	snapshot=$(serving)
 	reach "errandd was asked" peek "$daemon_pid" 100
