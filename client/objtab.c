@@ -166,6 +166,31 @@ objtab_add(struct objtab *t, const struct obj_ref *ref, const void *buf,
 	return (0);
 }
 
+size_t
+objtab_mark(const struct objtab *t)
+{
+	return (t->n);
+}
+
+/* The newest leave first, as they came: no search ends at a hole then. */
+void
+objtab_undo(struct objtab *t, size_t mark)
+{
+	struct entry *e;
+	int content;
+
+	for (; t->n > mark; t->n--) {
+		e = &t->v[t->n - 1];
+		content = e->ref.kind == OBJ_CHUNK;
+		t->slots[slot_of(t, &e->ref)] = 0;
+		*(content ? &t->cn : &t->mn) -= 1;
+		*(content ? &t->cbytes : &t->mbytes) -= e->len;
+		if (e->mem != NULL)
+			t->kept -= e->len;
+		free(e->mem);
+	}
+}
+
 static int
 locate(struct objtab *t, const struct obj_ref *list, uint64_t *off, int depth)
 {

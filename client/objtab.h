@@ -11,7 +11,8 @@
  * that is read again and compared.
  *
  * Invariants:
- *  1. An entry is found by its reference and never changes its place.
+ *  1. An entry is found by its reference and never changes its place; an
+ *     entry that was added later comes later on its path of slots.
  *  2. Bytes held in memory are at most OBJTAB_KEEP, but trees and lists are
  *     always held.
  */
@@ -36,6 +37,13 @@ int64_t objtab_file(struct objtab *, const char *, int);
  */
 int objtab_add(struct objtab *, const struct obj_ref *, const void *, size_t,
     int64_t file, uint64_t off);
+
+/**
+ * objtab_undo(t, mark):
+ * Take out again what was added since objtab_mark gave ${mark}.
+ */
+size_t objtab_mark(const struct objtab *);
+void objtab_undo(struct objtab *, size_t);
 
 /**
  * objtab_locate(t, list):

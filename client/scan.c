@@ -135,6 +135,8 @@ static int
 take_file(struct scan *s, struct level *l, const struct name *nm,
     struct stat *st, struct stat_entry *e, int found)
 {
+	size_t mark;
+
 	s->sum.files++;
 	if (found && !s->o.rehash && stat_entry_same(&l->at, st)) {
 		stat_entry_set(e, st, s->start_ns);
@@ -142,8 +144,12 @@ take_file(struct scan *s, struct level *l, const struct name *nm,
 		s->sum.bytes += (uint64_t)st->st_size;
 		return (1);
 	}
+	mark = objtab_mark(s->tab);
 	if (scan_file(s, l->fd, nm->s, st, &e->ref) == -1)
 		return (-1);
+	/* Read for nothing: the host has had these bytes. */
+	if (found && obj_ref_equal(&e->ref, &l->at.ref))
+		objtab_undo(s->tab, mark);
 	stat_entry_set(e, st, s->start_ns);
 	s->sum.bytes += (uint64_t)st->st_size;
 	if (s->o.progress != NULL && s->sum.files % 256 == 0)

@@ -1,7 +1,6 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cgroup.h"
 #include "config.h"
@@ -57,14 +56,16 @@ on_hello(struct job *j, const struct job_msg *m, int *fds)
 static int
 on_map(struct job *j, const struct job_msg *m, int *fds)
 {
-	const struct sup *sup = j->sup;
-	struct map_rule rule;
+	struct map_rule rule = {
+		.owner_uid = j->sup->exec_uid,
+		.host_uid = j->tenant->conf.host_uid,
+		.host_gid = j->tenant->conf.host_uid
+	};
 
 	(void)m;
-	rule.owner_uid = sup->cfg->rootless ? getuid() : sup->exec_uid;
-	rule.host_uid = j->tenant->conf.host_uid;
-	rule.host_gid = sup->cfg->rootless ? getgid() : rule.host_uid;
-	if (map_priv(fds[0], &rule, &j->userns) == -1) {
+	/* Rootless, we have no right that errand-exec has not: it did it. */
+	if (!j->sup->cfg->rootless &&
+	    map_priv(fds[0], &rule, &j->userns) == -1) {
 		log_warn("job %s: uid map", j->rec.id);
 		return (-1);
 	}
@@ -81,8 +82,10 @@ on_map(struct job *j, const struct job_msg *m, int *fds)
 static int
 on_place(struct job *j, const struct job_msg *m, int *fds)
 {
+	const struct userns *ns = j->sup->cfg->rootless ? NULL : &j->userns;
+
 	(void)m;
-	if (place_priv(fds[0], &j->userns, j->cgroup) == -1) {
+	if (place_priv(fds[0], ns, j->cgroup) == -1) {
 		log_warn("job %s: place", j->rec.id);
 		return (-1);
 	}

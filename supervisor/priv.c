@@ -190,6 +190,24 @@ err0:
 	return (-1);
 }
 
+/* Is the process in this namespace? */
+static int
+userns_is(int proc, const struct userns *ns)
+{
+	struct userns its;
+	int fd, rc;
+
+	if ((fd = openat(proc, "ns/user", O_RDONLY | O_CLOEXEC)) == -1)
+		return (-1);
+	rc = userns_of(fd, &its);
+	io_close(&fd);
+	if (rc == 0 && !userns_same(ns, &its)) {
+		errno = EPERM;
+		rc = -1;
+	}
+	return (rc);
+}
+
 /*
  * Safe because: only a process of the job's own user namespace is moved, and
  * only into the group of that job, which is ours and will be killed with it.
@@ -198,32 +216,22 @@ err0:
 int
 place_priv(int pidfd, const struct userns *ns, struct cgroup *cg)
 {
-	struct userns its;
-	int proc, nsfd;
+	int proc;
 	pid_t pid;
 
 	if ((proc = proc_open(pidfd, &pid)) == -1)
 		goto err0;
-	if ((nsfd = openat(proc, "ns/user", O_RDONLY | O_CLOEXEC)) == -1)
+	if (ns != NULL && userns_is(proc, ns) == -1)
 		goto err1;
-	if (userns_of(nsfd, &its) == -1)
-		goto err2;
-	if (!userns_same(ns, &its)) {
-		errno = EPERM;
-		goto err2;
-	}
 	if (cgroup_place(cg, pid) == -1)
-		goto err2;
+		goto err1;
 	if (pidfd_dead(pidfd)) {
 		errno = ESRCH;
-		goto err2;
+		goto err1;
 	}
-	io_close(&nsfd);
 	io_close(&proc);
 	return (0);
 
-err2:
-	io_close(&nsfd);
 err1:
 	io_close(&proc);
 err0:

@@ -35,7 +35,8 @@ int map_priv(int, const struct map_rule *, struct userns *);
 /**
  * place_priv(pidfd, ns, cg):
  * Move the process behind ${pidfd}, which must be in the user namespace
- * ${ns}, to the job's cgroups.  0, or -1 with errno.
+ * ${ns} (NULL in rootless mode, where there is nothing to protect from it), to
+ * the job's cgroups.  0, or -1 with errno.
  */
 int place_priv(int, const struct userns *, struct cgroup *);
 

@@ -98,10 +98,10 @@ signals(struct init *in)
 }
 
 static void
-command_fork(struct init *in, const struct sock_fprog *filter)
+command_fork(struct init *in, const struct sock_fprog *filter, int out,
+    int err)
 {
-	const struct preexec_fds fds = { in->fds.go, in->fds.exec,
-	    in->fds.out, in->fds.err };
+	const struct preexec_fds fds = { in->fds.go, in->fds.exec, out, err };
 
 	if ((in->pid = ns_clone(0, NULL)) == 0)
 		preexec_run(&in->cmd, &fds, filter);
@@ -109,8 +109,8 @@ command_fork(struct init *in, const struct sock_fprog *filter)
 		fail(in, "a process for the command");
 	io_close(&in->fds.go);
 	io_close(&in->fds.exec);
-	io_close(&in->fds.out);
-	io_close(&in->fds.err);
+	io_close(&out);
+	io_close(&err);
 }
 
 /* To the command's process group; to itself before it has one. */
@@ -209,7 +209,7 @@ init_main(const struct init_start *start)
 	struct init in = { .fds = start->fds, .sig = -1, .pid = -1 };
 	const char *step = NULL;
 	struct init_msg m;
-	int fds[2];
+	int fds[4];
 
 	(void)prctl(PR_SET_NAME, "errand-init", 0, 0, 0);
 	hear(&in, INIT_PLACED, &m, NULL, 0);
@@ -221,14 +221,14 @@ init_main(const struct init_start *start)
 	signals(&in);
 	if (view_make(&start->view, &step) == -1)
 		fail(&in, step);
-	hear(&in, INIT_WORKSPACE, &m, fds, 2);
+	hear(&in, INIT_WORKSPACE, &m, fds, 4);
 	if (view_enter(fds[0], &step) == -1)
 		fail(&in, step);
 	if (command_map(fds[1], &in.cmd) == -1)
 		fail(&in, "reading the command");
 	io_close(&fds[0]);
 	io_close(&fds[1]);
-	command_fork(&in, start->filter);
+	command_fork(&in, start->filter, fds[2], fds[3]);
 	lend(&in);
 	serve(&in);
 	_exit(0);

@@ -13,7 +13,9 @@ struct sock_fprog;
  * structures of this program, since both are forks of it:
  *
  *   keeper  PLACED     it is where it will be counted: begin
- *   keeper  WORKSPACE  + 2 fds: the mount of the workspace, the command
+ *   keeper  WORKSPACE  + 4 fds: the mount of the workspace, the command, and
+ *                      the pipes for its output, made once the keeper was the
+ *                      tenant, so that the job may open them again by name
  *   keeper  SIGNAL     deliver to the command
  *   init    VIEW       + 1 fd: its mount namespace, complete.  The keeper holds
  *                      it, so that taking it apart is not part of pid 1's end
@@ -43,8 +45,6 @@ struct init_fds {
 	int ctl;
 	int go;
 	int exec;
-	int out;
-	int err;
 };
 
 struct init_start {

@@ -85,33 +85,27 @@ static int
 init_fork(struct keeper *k, const struct exec_filters *f)
 {
 	int ctl[2] = { -1, -1 }, go[2] = { -1, -1 }, ex[2] = { -1, -1 };
-	int out[2] = { -1, -1 }, er[2] = { -1, -1 };
 	struct init_start start;
 	int host = k->run->net == JOB_NET_HOST;
 
 	if (chan_pair(ctl) == -1 || pipe2(go, O_CLOEXEC) == -1 ||
-	    pipe2(ex, O_CLOEXEC) == -1 || pipe2(out, O_CLOEXEC) == -1 ||
-	    pipe2(er, O_CLOEXEC) == -1)
+	    pipe2(ex, O_CLOEXEC) == -1)
 		return (-1);
-	start.fds = (struct init_fds){ ctl[1], go[0], ex[1], out[1], er[1] };
+	start.fds = (struct init_fds){ ctl[1], go[0], ex[1] };
 	start.view = (struct view){ .net_host = host,
 	    .scratch = k->run->limits.memory };
 	start.filter = host ? f->host : f->none;
 	k->ctl = ctl[0];
 	k->go_fd = go[1];
 	k->exec_fd = ex[0];
-	k->pump.fd[0] = out[0];
-	k->pump.fd[1] = er[0];
 
 	if ((k->init = ns_clone(NS_INIT, &k->initfd)) == 0) {
 		pair_close(&ctl[0], &go[1]);
-		pair_close(&ex[0], &out[0]);
-		pair_close(&er[0], &k->chan);
+		pair_close(&ex[0], &k->chan);
 		init_main(&start);
 	}
 	pair_close(&ctl[1], &go[0]);
-	pair_close(&ex[1], &out[1]);
-	io_close(&er[1]);
+	io_close(&ex[1]);
 	return (k->init == -1 ? -1 : 0);
 }
 
@@ -265,32 +259,61 @@ command_make(struct keeper *k, const struct job_spec *spec)
 	return (fd);
 }
 
-/* Give pid 1 the workspace and the command. */
+/* Fetch the spec, and make of it what pid 1 needs: a memfd, or -1. */
 static int
-hand_in(struct keeper *k)
+command_get(struct keeper *k)
 {
-	struct init_msg m = { .op = INIT_WORKSPACE };
 	struct job_spec spec;
-	int fds[2] = { -1, -1 }, rc = -1;
+	int fd;
 
 	if (spec_get(k, &spec) == -1)
 		return (-1);
 	k->argv0 = strdup(spec.argv[0]);
 	k->workdir = strdup(spec.workdir == NULL ? "" : spec.workdir);
-	fds[1] = command_make(k, &spec);
+	fd = command_make(k, &spec);
 	job_spec_done(&spec);
 	if (k->argv0 == NULL || k->workdir == NULL) {
-		io_close(&fds[1]);
+		io_close(&fd);
 		return (keeper_fault_step(k, "the command", ENOMEM));
 	}
-	if (fds[1] == -1)
-		return (-1);
+	return (fd);
+}
+
+/* The output's pipes; ${fds} are the ends for writing. */
+static int
+output_make(struct keeper *k, int *fds)
+{
+	int out[2], er[2];
+
+	if (pipe2(out, O_CLOEXEC) == -1)
+		return (keeper_fault_step(k, "a pipe", errno));
+	k->pump.fd[0] = out[0];
+	fds[0] = out[1];
+	if (pipe2(er, O_CLOEXEC) == -1)
+		return (keeper_fault_step(k, "a pipe", errno));
+	k->pump.fd[1] = er[0];
+	fds[1] = er[1];
+	return (0);
+}
+
+/* Give pid 1 the workspace and the command. */
+static int
+hand_in(struct keeper *k)
+{
+	struct init_msg m = { .op = INIT_WORKSPACE };
+	int fds[4] = { -1, -1, -1, -1 }, rc = -1;
+	size_t i;
+
 	/* Pid 1 hears first that it was placed, then this. */
-	if ((fds[0] = workspace_make(k)) != -1 &&
-	    (rc = await(k, &k->placed)) == 0)
-		keeper_tell_init(k, &m, fds, 2);
-	io_close(&fds[0]);
-	io_close(&fds[1]);
+	if ((fds[1] = command_get(k)) != -1 &&
+	    output_make(k, &fds[2]) == 0 &&
+	    (fds[0] = workspace_make(k)) != -1 &&
+	    await(k, &k->placed) == 0) {
+		keeper_tell_init(k, &m, fds, 4);
+		rc = 0;
+	}
+	for (i = 0; i < 4; i++)
+		io_close(&fds[i]);
 	return (rc);
 }
 

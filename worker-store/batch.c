@@ -265,6 +265,9 @@ write_req(struct store *st, const struct job_req *r)
 
 	if (r->state != REQ_WRITE)
 		return (0);
+	if (r->restate)
+		return (ix_job_restate(st->ix, r->tenant, r->job, r->record,
+		    r->record_len));
 	if (write_marks(st, r) == -1)
 		return (-1);
 	return (r->ask.op == STORE_PUBLISH ?

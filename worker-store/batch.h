@@ -53,6 +53,7 @@ struct job_req {
 	struct walk *walk;              /* owned; ended, nothing missing */
 	enum job_req_state state;
 	char existed[JOB_ID_LEN + 1];   /* the job that it named before */
+	int restate;                    /* only its record is written anew */
 	struct err refusal;             /* code NONE: it is not refused */
 };
 

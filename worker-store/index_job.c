@@ -272,6 +272,15 @@ ix_job_publish(struct ix *ix, uint32_t tenant, const struct ix_publish *p)
 }
 
 int
+ix_job_restate(struct ix *ix, uint32_t tenant, const char *job,
+    const uint8_t *record, size_t len)
+{
+	struct ix_job j = { .record = record, .record_len = len };
+
+	return (job_put(ix, tenant, job, &j));
+}
+
+int
 ix_job_settle(struct ix *ix, uint32_t tenant, const struct ix_settle *s)
 {
 	struct ix_job j = {

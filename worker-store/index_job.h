@@ -96,6 +96,10 @@ int ix_usage_add(struct ix *, uint32_t, uint64_t objects, uint64_t bytes,
 int ix_job_publish(struct ix *, uint32_t, const struct ix_publish *);
 int ix_job_settle(struct ix *, uint32_t, const struct ix_settle *);
 
+/* In a write transaction: a new record for a job that is not settled. */
+int ix_job_restate(struct ix *, uint32_t, const char *, const uint8_t *,
+    size_t);
+
 /* Called per job.  Non-zero stops and is returned. */
 typedef int ix_job_fn(void *, const struct ix_job *);
 int ix_jobs_newest(struct ix *, uint32_t, ix_job_fn *, void *);

@@ -122,6 +122,27 @@ repeat(struct job_req *r, const char *job, const struct obj_ref *root,
 }
 
 /*
+ * The same job again, not settled yet: its record is replaced.  So a job that
+ * waited gets its durable mark that it starts.
+ */
+static int
+restate(struct store *st, struct job_req *r)
+{
+	struct ix_job job;
+
+	if (r->refusal.code != ERR_NONE || strcmp(r->existed, r->job) != 0)
+		return (0);
+	if (ix_job_get(st->ix, r->tenant, r->job, &job) == -1)
+		return (errno == ENOENT ? 0 : -1);
+	if (job.settled || batch_job_of(st->batch, r->tenant, STORE_SETTLE,
+	    r->job) != NULL)
+		return (0);
+	r->state = REQ_WRITE;
+	r->restate = 1;
+	return (0);
+}
+
+/*
  * Has this been published before, or is it about to be?  1 when that is
  * settled, 0 when it is new, -1 with errno.
  */
@@ -134,7 +155,7 @@ known(struct store *st, struct job_req *r)
 
 	if (ix_idem_get(st->ix, r->tenant, r->idem, &was) == 0) {
 		repeat(r, was.job, &was.root, &was.spec, REQ_DONE);
-		return (1);
+		return (restate(st, r) == -1 ? -1 : 1);
 	}
 	if (errno != ENOENT)
 		return (-1);

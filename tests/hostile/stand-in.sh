@@ -115,6 +115,39 @@ steady() {
 	fi
 }
 
+# replace ROLE SCENARIO: the worker of that role ends; a stand-in follows it
+replace() {
+	replace_pid=$(pid_of "$1")
+	mark
+	scenario "$1" "$2"
+	stand_in "$1"
+	kill -s KILL "$replace_pid"
+	wait_for 5 taken "$1" || diag "$2: nobody plays"
+}
+
+# again: a fresh daemon, whose back-off begins anew; the state is kept
+again() {
+	stop_daemon
+	: >"$T/errandd.log"
+	mark
+	for w in snapshot exec store; do real "$w"; done
+	run_daemon
+}
+
+# works TEXT: with the real ones in place again, a job of alice's runs
+works() {
+	for works_try in 1 2 3 4 5 6 7 8; do
+		alice run --no-snapshot -- sh -c 'echo alice runs; exit 3' \
+		    >"$T/works.out" 2>"$T/works.err"
+		works_rc=$?
+		[ $works_rc -eq 3 ] && break
+		sleep 0.5
+	done
+	is "$works_rc $(cat "$T/works.out")" '3 alice runs' \
+	    "$1: a job runs with the real one back (try $works_try)"
+	[ $works_rc -eq 3 ] || diag "$(cat "$T/works.err")"
+}
+
 alice() { as_uid $ALICE timeout 20 "$BIN/errand" "$@"; }
 bob() { as_uid $BOB timeout 20 "$BIN/errand" "$@"; }
 

@@ -220,7 +220,6 @@ answer(void)
 	else {
 		fd = strcmp(arg(1), "kind") == 0 ? bad_fd(arg(2)) :
 		    list_make();
-		out.u.ok.objects = 1;
 		make(STORE_OK, in.id, in.op)->u.ok.objects = 1;
 		store_say(&out, &fd, 1);
 	}

@@ -175,6 +175,7 @@ finish() {
 	fi
 	job=$(field id <"$T/json")
 	is "$(field state <"$T/json")" "$2" "$name: state"
+	[ "$(field state <"$T/json")" = "$2" ] || diag "$(cat "$T/json")"
 	like "$(cat "$T/err")" "$4" "$name: what the client says"
 	is "$(count "$name")" "$3" "$name: how often it ran"
 	check "$name: errandd is the same" test -e "/proc/$daemon_pid/exe"

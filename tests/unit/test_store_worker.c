@@ -441,6 +441,47 @@ test_idempotency(void **state)
 	close(t);
 }
 
+/* A job that waited: its record is replaced until it is settled, not after. */
+static void
+test_record_anew(void **state)
+{
+	static const uint8_t anew[] = "starting";
+	struct drv *d = *state;
+	struct store_msg m;
+	struct drv_reply r;
+	struct obj_ref spec;
+	int t = drv_bind(d, T1, DRV_ALL);
+
+	spec = put_spec(d, t, 1);
+	m = drv_publish_msg(T1, JOB_A, &none, &spec);
+	assert_int_equal(drv_call(d, d->fd, &m, -1, &r), ERR_NONE);
+	m.u.publish.record.p = anew;
+	m.u.publish.record.len = sizeof(anew);
+	assert_int_equal(drv_call(d, d->fd, &m, -1, &r), ERR_NONE);
+	assert_int_equal(r.m.u.ok.existed, 1);
+	memset(&m, 0, sizeof(m));
+	m.op = STORE_JOB_GET;
+	memcpy(m.u.job.job, JOB_A, JOB_ID_LEN);
+	assert_int_equal(drv_call(d, t, &m, -1, &r), ERR_NONE);
+	assert_int_equal(r.m.u.ok.data.len, sizeof(anew));
+	assert_memory_equal(r.m.u.ok.data.p, anew, sizeof(anew));
+	drv_stat(d, &r);
+	assert_int_equal(r.m.u.ok.stat.jobs, 1);
+	assert_int_equal(drv_settle(d, T1, JOB_A, 1, &none, &none, &r),
+	    ERR_NONE);
+	m = drv_publish_msg(T1, JOB_A, &none, &spec);
+	m.u.publish.record.p = anew;
+	m.u.publish.record.len = sizeof(anew);
+	assert_int_equal(drv_call(d, d->fd, &m, -1, &r), ERR_NONE);
+	memset(&m, 0, sizeof(m));
+	m.op = STORE_JOB_GET;
+	memcpy(m.u.job.job, JOB_A, JOB_ID_LEN);
+	assert_int_equal(drv_call(d, t, &m, -1, &r), ERR_NONE);
+	assert_true(r.m.u.ok.data.len != sizeof(anew) ||
+	    memcmp(r.m.u.ok.data.p, anew, sizeof(anew)) != 0);
+	close(t);
+}
+
 /*
  * Stop the store, fill its socket, let it go on: it finds everything in one
  * wake-up.  Replies come in order; refusals concern themselves alone.
@@ -827,6 +868,7 @@ main(void)
 		TEST(test_jobs),
 		TEST(test_sequence),
 		TEST(test_idempotency),
+		TEST(test_record_anew),
 		TEST(test_group_commit),
 		TEST(test_flushes),
 		TEST(test_idle_commit),

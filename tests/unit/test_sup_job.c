@@ -669,9 +669,6 @@ test_limits(void **state)
 	memset(&s.spec, 0, sizeof(s.spec));
 	job_submit(&sup, conn, 42, &s, -1);
 	assert_int_equal(refused.code, ERR_INVALID);
-	s.spec.kind = OBJ_CHUNK;
-	job_submit(&sup, conn, 42, &s, open("/dev/null", O_RDONLY));
-	assert_int_equal(refused.code, ERR_INVALID);
 	assert_int_equal(jobs_count(sup.jobs), 0);
 }
 
