@@ -222,8 +222,9 @@ cgroup_place(struct cgroup *cg, pid_t pid)
 	for (i = 0; i < cg->cgs->nh; i++)
 		if (cg_write(cg->fd[i], "cgroup.procs", "%d",
 		    (int)pid) == -1) {
-			log_warn("job %s: move process %d to its cgroup",
-			    cg->job, (int)pid);
+			if (errno != ESRCH)
+				log_warn("job %s: move process %d to its "
+				    "cgroup", cg->job, (int)pid);
 			return (-1);
 		}
 	return (0);

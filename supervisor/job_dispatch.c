@@ -85,7 +85,8 @@ on_place(struct job *j, const struct job_msg *m, int *fds)
 	const struct userns *ns = j->sup->cfg->rootless ? NULL : &j->userns;
 
 	(void)m;
-	if (place_priv(fds[0], ns, j->cgroup) == -1) {
+	/* Dead already: there is nobody to place, and the result says why. */
+	if (place_priv(fds[0], ns, j->cgroup) == -1 && errno != ESRCH) {
 		log_warn("job %s: place", j->rec.id);
 		return (-1);
 	}

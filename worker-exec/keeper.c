@@ -393,8 +393,8 @@ attend(struct keeper *k)
 				break;
 			continue;
 		}
-		if (turn(k, p))
-			break;
+		if (turn(k, p)) { log_warnx("turn %x done %d started %d", p[AT_INIT].revents, k->done, k->started);
+			break; }
 	}
 }
 
@@ -404,9 +404,9 @@ init_reap(struct keeper *k)
 
 	if (k->init > 0) {
 		keeper_kill(k);
-		while (waitpid(k->init, NULL, 0) == -1 && errno == EINTR)
+		int stt; while (waitpid(k->init, &stt, 0) == -1 && errno == EINTR)
 			continue;
-		k->init = -1;
+		k->init = -1; if (stt) log_warnx("init %x", stt);
 	}
 	io_close(&k->initfd);
 }

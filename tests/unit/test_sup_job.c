@@ -48,7 +48,8 @@ static struct {
 } asked[16];
 static int nasked, store_refuses;
 static int keeper = -1;         /* the keeper's end of the job channel */
-static int kills, alive, exec_ok, map_ok;
+static int kills, alive, exec_ok, map_ok, place_errno;
+static const struct job_result *says;  /* in RESULT, when not NULL */
 static struct err refused;
 static char submitted[JOB_ID_LEN + 1];
 static struct job_record last;
@@ -173,7 +174,8 @@ __wrap_place_priv(int fd, const struct userns *ns, struct cgroup *cg)
 	(void)fd;
 	(void)cg;
 	assert_int_equal(ns->ino, 7);
-	return (0);
+	errno = place_errno;
+	return (place_errno == 0 ? 0 : -1);
 }
 
 void
@@ -287,6 +289,8 @@ say(uint8_t op, int with_fd)
 		m.u.result.ran = 1;
 		m.u.result.exit_code = 3;
 		m.u.result.log.bytes = 10;
+		if (says != NULL)
+			m.u.result = *says;
 	}
 	n = job_msg_pack(&m, buf, sizeof(buf));
 	assert_true(n > 0);
@@ -377,6 +381,8 @@ setup(void **state)
 	submitted[0] = '\0';
 	nasked = store_refuses = kills = alive = 0;
 	exec_ok = map_ok = 1;
+	place_errno = 0;
+	says = NULL;
 	return ((sup.jobs = jobs_new(&sup)) == NULL ? -1 : 0);
 }
 
@@ -693,6 +699,66 @@ test_idem(void **state)
 	assert_int_equal(refused.code, ERR_CONFLICT);
 }
 
+/* A sandbox that died before it was placed: its keeper still says why. */
+static void
+test_place_dead(void **state)
+{
+	struct job_result r = { 0 };
+
+	(void)state;
+	place_errno = ESRCH;
+	r.err.code = ERR_DAMAGED;
+	strcpy(r.err.text, "an object is damaged");
+	says = &r;
+	(void)submit();
+	answer(STORE_OK, 0);
+	say(JOBC_HELLO, 0);
+	say(JOBC_MAP, 1);
+	say(JOBC_PLACE, 1);
+	say(JOBC_ENDED, 0);
+	say(JOBC_RESULT, 0);
+	settle(JOB_FAILED);
+	assert_int_equal(last.reason.code, ERR_DAMAGED);
+	assert_int_equal(last.ran, 0);
+}
+
+/* What is not placed for another reason runs no further. */
+static void
+test_place_refused(void **state)
+{
+	(void)state;
+	place_errno = EPERM;
+	(void)submit();
+	answer(STORE_OK, 0);
+	say(JOBC_HELLO, 0);
+	say(JOBC_MAP, 1);
+	say(JOBC_PLACE, 1);
+	settle(JOB_FAILED);
+	assert_int_equal(last.reason.code, ERR_WORKER_LOST);
+}
+
+/* "Not found" is not the same failure as others: its code is kept. */
+static void
+test_not_found(void **state)
+{
+	struct job_result r = { .exit_code = 127 };
+
+	(void)state;
+	r.err.code = ERR_NOT_FOUND;
+	strcpy(r.err.text, "x: command not found");
+	says = &r;
+	(void)submit();
+	answer(STORE_OK, 0);
+	say(JOBC_HELLO, 0);
+	say(JOBC_MAP, 1);
+	say(JOBC_PLACE, 1);
+	say(JOBC_ENDED, 0);
+	say(JOBC_RESULT, 0);
+	settle(JOB_FAILED);
+	assert_int_equal(last.ran, 0);
+	assert_int_equal(last.exit_code, 127);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int
@@ -705,6 +771,7 @@ main(void)
 		T(test_run_not_sent), T(test_kill_queued), T(test_queue_start),
 		T(test_kill_running), T(test_waits_for_empty),
 		T(test_settle_again), T(test_limits), T(test_idem),
+		T(test_place_dead), T(test_place_refused), T(test_not_found),
 	};
 	char cmd[64];
 	int rc;

@@ -12,7 +12,7 @@
 #include "sup_capture.h"
 #include "supervisor/tenants.h"
 
-/* Who is whose: ids are assigned once, a uid is one tenant's, files are whole. */
+/* Ids are assigned once, a uid is one tenant's, files are whole. */
 
 static char dir[64], tdir[80];
 static struct config cfg;
