@@ -1,3 +1,5 @@
+#include <event2/event.h>
+#include <event2/event_struct.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,12 +23,15 @@
 #include "tenants.h"
 
 #define LIST_TENANTS    32      /* in one reply */
+#define STAT_SEC        2       /* for the store's figures */
 
 /* Waits for the store's figures; the connection may be gone by then. */
 struct status_wait {
 	struct sup *sup;
 	uint64_t serial;
 	uint64_t id;
+	uint64_t request;
+	struct event late;
 };
 
 static struct snap_msg *
@@ -190,14 +195,27 @@ on_stat(void *cookie, const struct store_msg *m, int fd)
 	struct conn *c;
 
 	(void)fd;
+	event_del(&sw->late);
 	if ((c = conns_by_serial(sw->sup->conns, sw->serial)) != NULL)
 		status_send(sw->sup, c, sw->id, m);
 	free(sw);
 }
 
+/* The operator asks because something is stuck: say the rest. */
+static void
+on_stat_late(evutil_socket_t fd, short what, void *cookie)
+{
+	struct status_wait *sw = cookie;
+
+	(void)what;
+	store_forget(sw->sup->store, sw->request);
+	on_stat(sw, NULL, (int)fd);
+}
+
 static void
 on_status(struct conn *c, struct sup *sup, const struct snap_msg *m)
 {
+	struct timeval tv = { STAT_SEC, 0 };
 	struct status_wait *sw;
 	struct store_msg q;
 
@@ -210,10 +228,13 @@ on_status(struct conn *c, struct sup *sup, const struct snap_msg *m)
 	sw->id = m->id;
 	memset(&q, 0, sizeof(q));
 	q.op = STORE_STAT;
-	if (store_request(sup->store, &q, -1, on_stat, sw) == 0) {
+	evtimer_assign(&sw->late, sup->base, on_stat_late, sw);
+	sw->request = store_request(sup->store, &q, -1, on_stat, sw);
+	if (sw->request == 0) {
 		free(sw);
 		status_send(sup, c, m->id, NULL);
-	}
+	} else
+		(void)evtimer_add(&sw->late, &tv);
 }
 
 static void

@@ -33,14 +33,15 @@ job_send(struct job *j, const struct job_msg *m)
 	return (chan_send(j->chan, buf, (size_t)n, NULL, 0));
 }
 
-static int
+/* One that is gone has left its last words in the channel: they come next. */
+static void
 send_op(struct job *j, enum job_op op)
 {
 	struct job_msg m;
 
 	memset(&m, 0, sizeof(m));
 	m.op = (uint8_t)op;
-	return (job_send(j, &m));
+	(void)job_send(j, &m);
 }
 
 static int
@@ -72,8 +73,7 @@ on_map(struct job *j, const struct job_msg *m, int *fds)
 	j->keeper_fd = fds[0];
 	fds[0] = -1;
 	j->phase = KEEPER_MAPPED;
-	if (send_op(j, JOBC_MAPPED) == -1)
-		return (-1);
+	send_op(j, JOBC_MAPPED);
 	if (j->doomed)
 		job_kill(j);            /* asked for before it could hear */
 	return (0);
@@ -93,7 +93,8 @@ on_place(struct job *j, const struct job_msg *m, int *fds)
 	j->pid1_fd = fds[0];
 	fds[0] = -1;
 	j->phase = KEEPER_PLACED;
-	return (send_op(j, JOBC_PLACED));
+	send_op(j, JOBC_PLACED);
+	return (0);
 }
 
 static int
@@ -122,7 +123,7 @@ job_on_logack(evutil_socket_t fd, short what, void *cookie)
 	(void)fd;
 	(void)what;
 	j->last_log_us = io_mono_us();
-	(void)send_op(j, JOBC_LOGACK);
+	send_op(j, JOBC_LOGACK);
 }
 
 /*

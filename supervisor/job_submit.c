@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "config.h"
+#include "cgroup.h"
 #include "conn.h"
 #include "exec_dispatch.h"
 #include "jobs.h"
@@ -16,20 +17,27 @@
 #include "sup.h"
 #include "tenants.h"
 
-/* The limits a job may ask for, by name: table for check and default. */
+enum limit_by { BY_ALWAYS, BY_CGROUP, BY_NOTHING };
+
+/*
+ * The limits a job may ask for, by name: table for check and default.  One
+ * that nothing here enforces is refused when it is asked for; as a tenant's
+ * default it is only shown.
+ */
 static const struct limit_row {
 	const char *name;
 	size_t at;
 	int wide;               /* uint64_t, else uint32_t */
+	enum limit_by by;       /* what holds a job to it */
 } limit_rows[] = {
-	{ "cpus",     offsetof(struct job_limits, cpus_milli), 0 },
-	{ "pids",     offsetof(struct job_limits, pids), 0 },
-	{ "memory",   offsetof(struct job_limits, memory), 1 },
-	{ "disk",     offsetof(struct job_limits, disk), 1 },
-	{ "timeout",  offsetof(struct job_limits, runtime_us), 1 },
-	{ "cpu-time", offsetof(struct job_limits, cpu_us), 1 },
-	{ "log",      offsetof(struct job_limits, log_bytes), 1 },
-	{ "changes",  offsetof(struct job_limits, changes), 1 },
+	{ "cpus",     offsetof(struct job_limits, cpus_milli), 0, BY_CGROUP },
+	{ "pids",     offsetof(struct job_limits, pids), 0, BY_ALWAYS },
+	{ "memory",   offsetof(struct job_limits, memory), 1, BY_CGROUP },
+	{ "disk",     offsetof(struct job_limits, disk), 1, BY_NOTHING },
+	{ "timeout",  offsetof(struct job_limits, runtime_us), 1, BY_ALWAYS },
+	{ "cpu-time", offsetof(struct job_limits, cpu_us), 1, BY_NOTHING },
+	{ "log",      offsetof(struct job_limits, log_bytes), 1, BY_ALWAYS },
+	{ "changes",  offsetof(struct job_limits, changes), 1, BY_ALWAYS },
 };
 
 static uint64_t
@@ -53,10 +61,25 @@ limit_set(struct job_limits *l, const struct limit_row *r, uint64_t v)
 		*(uint32_t *)(void *)p = (uint32_t)v;
 }
 
+/* May the limit be promised on this host? */
+static int
+limit_holds(const struct sup *sup, const struct limit_row *r, struct err *err)
+{
+	if (r->by == BY_ALWAYS || (r->by == BY_CGROUP &&
+	    strcmp(cgroups_kind(sup->cgroups), "none") != 0))
+		return (0);
+	if (r->by == BY_CGROUP)
+		return (err_set(err, ERR_LIMIT, "--%s cannot be enforced on "
+		    "this host, which has no cgroups to use; leave it out",
+		    r->name));
+	return (err_set(err, ERR_LIMIT, "--%s cannot be enforced by this "
+	    "version of errandd; leave it out", r->name));
+}
+
 /* What is enforced: what was asked for, within what the tenant may have. */
 static int
-limits_take(const struct job_limits *asked, const struct job_limits *most,
-    struct job_limits *out, struct err *err)
+limits_take(const struct sup *sup, const struct job_limits *asked,
+    const struct job_limits *most, struct job_limits *out, struct err *err)
 {
 	const struct limit_row *r;
 	uint64_t a, m;
@@ -66,6 +89,8 @@ limits_take(const struct job_limits *asked, const struct job_limits *most,
 		r = &limit_rows[i];
 		a = limit_get(asked, r);
 		m = limit_get(most, r);
+		if (a != 0 && limit_holds(sup, r, err) == -1)
+			return (-1);
 		if (m != 0 && a > m)
 			return (err_set(err, ERR_LIMIT, "--%s asks for %"
 			    PRIu64 " and this tenant may have %" PRIu64
@@ -305,7 +330,7 @@ job_submit(struct sup *sup, struct conn *conn, uint64_t id,
 		goto err0;
 	}
 	if (submit_check(sup, t, s, &err) == -1 ||
-	    limits_take(&s->limits, &most, &limits, &err) == -1) {
+	    limits_take(sup, &s->limits, &most, &limits, &err) == -1) {
 		conn_error(conn, id, &err);
 		goto err0;
 	}

@@ -1,8 +1,10 @@
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "child.h"
 #include "jobs.h"
 #include "lib/io.h"
 #include "lib/le.h"
@@ -101,22 +103,40 @@ records_read(struct sup *sup, const uint8_t *p, size_t len)
 	return (0);
 }
 
+/* Return -1 when the list is not what it must be: the store broke a rule. */
+static int
+list_read(struct sup *sup, int fd)
+{
+	const uint8_t *map;
+	size_t len;
+	int rc;
+
+	if (fd == -1)
+		return (0);
+	if (memfd_map(fd, UNSETTLED_MAX, &map, &len) == -1) {
+		log_warn("jobs left over");
+		return (errno == EPROTO ? -1 : 0);
+	}
+	if ((rc = records_read(sup, map, len)) == -1)
+		log_warnx("jobs left over: the list is malformed");
+	memfd_unmap(map, len);
+	return (rc);
+}
+
+/* Lost or killed, the store is asked again when it is back. */
 static void
 on_unsettled(void *cookie, const struct store_msg *m, int fd)
 {
 	struct recovery *rc = cookie;
-	const uint8_t *map;
-	size_t len;
 
-	if (m->op == STORE_ERROR)
+	if (m->op == STORE_ERROR) {
 		log_warnx("jobs left over: %s", m->u.error.text);
-	else if (fd != -1 && memfd_map(fd, UNSETTLED_MAX, &map, &len) == 0) {
-		if (records_read(rc->sup, map, len) == -1)
-			log_warnx("jobs left over: the list is malformed");
-		memfd_unmap(map, len);
-	} else if (fd != -1)
-		log_warn("jobs left over");
-	if (m->op != STORE_ERROR || m->u.error.code != ERR_WORKER_LOST)
+		if (m->u.error.code != ERR_WORKER_LOST)
+			rc->done(rc->sup);
+	} else if (list_read(rc->sup, fd) == -1)
+		child_fault(store_client_child(rc->sup->store),
+		    "its list of unsettled jobs is not what it must be");
+	else
 		rc->done(rc->sup);
 	free(rc);
 }

@@ -1,6 +1,8 @@
 #include <sys/queue.h>
 
 #include <errno.h>
+#include <event2/event.h>
+#include <event2/event_struct.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +14,9 @@
 #include "roles.h"
 #include "store_client.h"
 #include "sup.h"
+
+/* A barrier on a bad disk takes long; a store that is stuck takes for ever. */
+#define ANSWER_SEC      45
 
 struct request {
 	TAILQ_ENTRY(request) next;
@@ -26,6 +31,7 @@ struct request {
  *  1. waiting holds what was sent to the present store process and is not
  *     answered yet, oldest first; nwaiting counts it, below LIMIT_REQUESTS.
  *  2. Ids ascend and are never used again.
+ *  3. late is armed exactly while something waits, and anew at each answer.
  */
 struct store_client {
 	struct sup *sup;
@@ -35,8 +41,30 @@ struct store_client {
 	TAILQ_HEAD(, request) waiting;
 	unsigned int nwaiting;
 	uint64_t last_id;
+	struct event late;
 	uint8_t *buf;           /* CHAN_MSG_MAX */
 };
+
+static void
+late_arm(struct store_client *sc)
+{
+	struct timeval tv = { ANSWER_SEC, 0 };
+
+	if (sc->nwaiting == 0)
+		event_del(&sc->late);
+	else if (event_add(&sc->late, &tv) == -1)
+		log_warnx("store: timer");
+}
+
+static void
+on_late(evutil_socket_t fd, short what, void *cookie)
+{
+	struct store_client *sc = cookie;
+
+	(void)fd;
+	(void)what;
+	child_fault(sc->child, "does not answer");
+}
 
 static struct request *
 request_find(struct store_client *sc, uint64_t id)
@@ -58,6 +86,7 @@ request_answer(struct store_client *sc, struct request *r,
 
 	TAILQ_REMOVE(&sc->waiting, r, next);
 	sc->nwaiting--;
+	late_arm(sc);
 	free(r);
 	if (fn != NULL)
 		fn(cookie, m, fd);
@@ -168,6 +197,7 @@ store_client_new(struct sup *sup, void (*up)(struct sup *),
 	if ((sc = calloc(1, sizeof(*sc))) == NULL)
 		goto err0;
 	TAILQ_INIT(&sc->waiting);
+	evtimer_assign(&sc->late, sup->base, on_late, sc);
 	sc->sup = sup;
 	sc->up = up;
 	sc->down = down;
@@ -193,6 +223,7 @@ store_client_free(struct store_client *sc)
 
 	if (sc == NULL)
 		return;
+	event_del(&sc->late);
 	child_free(sc->child);
 	while ((r = TAILQ_FIRST(&sc->waiting)) != NULL) {
 		TAILQ_REMOVE(&sc->waiting, r, next);
@@ -237,7 +268,8 @@ store_request(struct store_client *sc, struct store_msg *m, int fd,
 	if ((n = store_msg_pack(m, sc->buf, CHAN_MSG_MAX)) == -1)
 		goto err1;
 	TAILQ_INSERT_TAIL(&sc->waiting, r, next);
-	sc->nwaiting++;
+	if (sc->nwaiting++ == 0)
+		late_arm(sc);
 	(void)child_send(sc->child, sc->buf, (size_t)n, &fd, fd != -1);
 	return (m->id);
 

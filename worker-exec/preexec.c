@@ -75,7 +75,8 @@ limits(const struct command *c)
 	struct rlimit files = { NOFILE_SOFT, NOFILE_HARD };
 	/* 1, not 0: the kernel then does not start a core handler either. */
 	struct rlimit core = { 1, 1 };
-	struct rlimit procs = { c->pids, c->pids }, had;
+	/* Beyond the cgroup's, so that it is the cgroup that says no. */
+	struct rlimit procs = { c->pids + 16UL, c->pids + 16UL }, had;
 
 	if (getrlimit(RLIMIT_NOFILE, &had) == 0 && had.rlim_max < NOFILE_HARD) {
 		files.rlim_max = had.rlim_max;
