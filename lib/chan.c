@@ -1,3 +1,8 @@
+/*
+ * A channel in an event loop: queued sending, callbacks for what comes.
+ * Touches its socket and the descriptors that travel on it.  Without a loop:
+ * chan_wait.c.
+ */
 #include <sys/queue.h>
 
 #include <errno.h>

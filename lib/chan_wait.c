@@ -1,3 +1,7 @@
+/*
+ * Packets with descriptors, one at a time: the system calls under chan.c, and a
+ * blocking channel for processes that have no event loop.
+ */
 #include <sys/socket.h>
 
 #include <errno.h>

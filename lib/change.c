@@ -1,3 +1,6 @@
+/*
+ * Change lists: encoding, decoding, their one order.  Memory only.
+ */
 #include <errno.h>
 #include <string.h>
 

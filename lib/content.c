@@ -1,3 +1,8 @@
+/*
+ * The content of a file as chunks and lists, for bytes in memory.  The parts
+ * that read a file, and that go back from objects, are content_fd.c and
+ * content_read.c.
+ */
 #include <string.h>
 
 #include "content.h"

@@ -1,3 +1,7 @@
+/*
+ * The content of an open file as chunks and lists.  Reads the descriptor, which
+ * may change meanwhile, and finds its holes.
+ */
 #include <sys/stat.h>
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/*
+ * Back from chunks and lists to bytes.  Fetches objects through the caller;
+ * every list is hostile.  Writes to a descriptor only in content_to_fd.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>

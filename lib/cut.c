@@ -1,3 +1,7 @@
+/*
+ * Where content is cut into chunks.  Permanent: another answer gives other ids.
+ * Memory only.
+ */
 #include "cut.h"
 #include "cut_gear.h"
 

@@ -1,3 +1,7 @@
+/*
+ * Small helpers on descriptors, files and clocks; they reach what the caller
+ * names.
+ */
 #include <sys/file.h>
 #include <sys/stat.h>
 

@@ -1,3 +1,7 @@
+/*
+ * Removal of a directory tree that somebody else made.  Never leaves it: no
+ * link is followed, no mount crossed.
+ */
 #include <sys/stat.h>
 #include <sys/syscall.h>
 

@@ -1,3 +1,7 @@
+/*
+ * The kernel's Landlock interface, for this process.  Seccomp is in sandbox.c,
+ * the loss of ids and capabilities in sandbox_drop.c.
+ */
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

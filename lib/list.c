@@ -1,3 +1,7 @@
+/*
+ * Lists of pieces of content: hostile bytes, checked item by item.  Memory
+ * only.  Making lists is in list_builder.c.
+ */
 #include <errno.h>
 #include <string.h>
 

@@ -1,3 +1,7 @@
+/*
+ * Lists of pieces of content, made: items in, canonical objects out.  Memory
+ * only.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

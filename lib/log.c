@@ -1,3 +1,7 @@
+/*
+ * Messages to people.  Writes whole lines to stderr and nothing anywhere else;
+ * a job's output is joblog.c's.
+ */
 #include <sys/stat.h>
 
 #include <errno.h>

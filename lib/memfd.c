@@ -1,3 +1,7 @@
+/*
+ * Sealed memory files, made and checked.  What another process hands us is
+ * hostile until memfd_map has looked at it.
+ */
 #include <sys/mman.h>
 #include <sys/stat.h>
 

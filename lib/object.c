@@ -1,3 +1,7 @@
+/*
+ * Ids and references of objects, and the check of their bytes by kind.  Memory
+ * only; alone computes ids.
+ */
 #include <errno.h>
 #include <string.h>
 

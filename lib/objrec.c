@@ -1,3 +1,7 @@
+/*
+ * An object as a record, for wires and memfds, compressed where that helps.
+ * Memory only; alone knows zstd.
+ */
 #include <errno.h>
 #include <string.h>
 

@@ -1,3 +1,6 @@
+/*
+ * Records out of a hostile stream that comes in pieces.  Memory only.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,7 @@
+/*
+ * The seccomp engine: a worker's table becomes a filter for this process.  The
+ * tables are in each worker's own sandbox.c; Landlock is in landlock.c.
+ */
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 

@@ -1,3 +1,6 @@
+/*
+ * The loss of ids, groups and capabilities, of this process and for good.
+ */
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 

@@ -1,3 +1,7 @@
+/*
+ * Names, numbers and sizes, to and from text.  Memory only, and random bytes
+ * for job ids.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,3 +1,6 @@
+/*
+ * UTF-8, and bytes made fit for a terminal.  Memory only.
+ */
 #include <stdio.h>
 #include <string.h>
 

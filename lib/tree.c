@@ -1,3 +1,7 @@
+/*
+ * One object of a tree: hostile bytes, checked entry by entry.  Memory only.  A
+ * whole directory is read by tree_read.c.
+ */
 #include <errno.h>
 #include <string.h>
 

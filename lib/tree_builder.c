@@ -1,3 +1,7 @@
+/*
+ * The objects of a directory, made: entries in, canonical objects out.  Memory
+ * only.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,7 @@
+/*
+ * One entry of a tree: its bytes, what it may be, and where a leaf is cut after
+ * it.  Memory only; change.c has the same entries.
+ */
 #include <string.h>
 
 #include "object_internal.h"

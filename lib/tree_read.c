@@ -1,3 +1,7 @@
+/*
+ * A whole directory out of however many objects it has.  Fetches them through
+ * the caller; touches nothing else.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

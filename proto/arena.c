@@ -1,3 +1,6 @@
+/*
+ * Memory with a limit for the unpacking of hostile messages, freed all at once.
+ */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,3 +1,7 @@
+/*
+ * Messages between client and host, as maps for edge*.c.  Memory only;
+ * generated types stay in here.
+ */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,7 @@
+/*
+ * Maps of the structures that several channels share: limits, usage, records,
+ * receipts.  Memory only; the channels' own messages are in *_msg.c.
+ */
 #include <string.h>
 
 #include "proto/convert.h"

@@ -1,3 +1,7 @@
+/*
+ * The engine that packs plain structures by map.  Memory only; the other
+ * direction is edge_parse.c.
+ */
 #include <errno.h>
 #include <string.h>
 

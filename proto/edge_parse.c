@@ -1,3 +1,7 @@
+/*
+ * The engine that parses by map: the first code that looks at a message from
+ * another process.  Memory only, of bounded size.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,7 @@
+/*
+ * Text in messages: what a name may hold, and how other text is mended.  Memory
+ * only.
+ */
 #include <string.h>
 
 #include "lib/text.h"

@@ -1,3 +1,6 @@
+/*
+ * Messages between errandd and errand-exec, as maps.  Memory only.
+ */
 #include "lib/chan.h"
 #include "proto/convert.h"
 #include "proto/edge.h"

@@ -1,3 +1,7 @@
+/*
+ * A job's spec: what is to be executed.  Memory only; read by the submitter,
+ * its worker and the keeper, never by errandd or the store.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

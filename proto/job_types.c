@@ -1,3 +1,7 @@
+/*
+ * Names of states, limits and errors, and the job record on its own.  Memory
+ * only.
+ */
 #include <stddef.h>
 
 #include "proto/convert.h"

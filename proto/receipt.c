@@ -1,3 +1,7 @@
+/*
+ * Receipts: signing, checking, their parts.  Memory only; keys are the
+ * caller's.
+ */
 #include <errno.h>
 #include <string.h>
 

@@ -1,3 +1,6 @@
+/*
+ * Messages between errandd and an errand-snapshot, as maps.  Memory only.
+ */
 #include <string.h>
 
 #include "lib/chan.h"

@@ -1,3 +1,6 @@
+/*
+ * Messages between errand-store and whoever asks it, as maps.  Memory only.
+ */
 #include "lib/chan.h"
 #include "proto/convert.h"
 #include "proto/edge.h"

@@ -1,3 +1,8 @@
+/*
+ * What operators ask on the control socket: the daemon's state and its tenants.
+ * Reads /proc/PID/status of our own workers; changes nothing but the table of
+ * tenants.  The requests arrive through worker-snapshot/admin.c.
+ */
 #include <event2/event.h>
 #include <event2/event_struct.h>
 #include <fcntl.h>

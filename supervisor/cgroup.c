@@ -1,3 +1,8 @@
+/*
+ * Groups of jobs from their making to their removal, in the hierarchies that
+ * cgroup_find.c found.  Touches the cgroup file systems only: our own place in
+ * them, our base group, and what is below it.
+ */
 #include <sys/queue.h>
 #include <sys/stat.h>
 

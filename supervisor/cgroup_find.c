@@ -1,3 +1,7 @@
+/*
+ * Which cgroup hierarchies there are, and where we are in them.  Memory only:
+ * the caller brings the texts of two files in /proc.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

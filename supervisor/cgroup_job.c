@@ -1,3 +1,8 @@
+/*
+ * One job's groups while it runs: limits, members, usage, kill.  Reads and
+ * writes files of groups that cgroup.c opened, and signals the processes in
+ * them.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,3 +1,8 @@
+/*
+ * Supervision of one worker process: start, ready, stop, back-off.  Holds its
+ * pidfd and its channel, kills and reaps it.  How a process is made is in
+ * spawn.c; what a worker says is its owner's business.
+ */
 #include <sys/types.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>

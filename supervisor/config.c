@@ -1,3 +1,8 @@
+/*
+ * errandd.conf and the tenants' files, from text to checked values, and a
+ * tenant's file as text again.  Reads these files and the list of groups;
+ * writes none.
+ */
 #include <sys/types.h>
 #include <sys/stat.h>
 

@@ -1,3 +1,7 @@
+/*
+ * Values for what errandd.conf leaves out.  Looks at the host (processors,
+ * memory, names, the place of our own program) and changes nothing.
+ */
 #include <sys/types.h>
 #include <sys/stat.h>
 

@@ -1,3 +1,8 @@
+/*
+ * The supervisor's side of a connection: who it is, which worker serves it,
+ * which jobs it follows.  Passes the client's socket on and never reads from
+ * it; the file that does is worker-snapshot/conn.c.
+ */
 #include <sys/queue.h>
 
 #include <errno.h>

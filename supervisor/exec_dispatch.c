@@ -1,3 +1,7 @@
+/*
+ * The channel to errand-exec: sends RUN, hears HELLO and GONE.  What keepers
+ * say comes on channels of their own, in job_dispatch.c.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,8 @@
+/*
+ * The channel to a job's keeper: which message may come in which phase.  What
+ * comes may be a hostile tree's word and can harm its own job only.  Uid maps
+ * and cgroups that it asks for are made in priv.c.
+ */
 #include <errno.h>
 #include <event2/event.h>
 #include <string.h>

@@ -1,3 +1,8 @@
+/*
+ * How a job comes to its end: signals, limits of time, a result or the loss of
+ * the keeper.  Kills through its cgroup and pidfds only; other signals are the
+ * keeper's to deliver.  What is written down of the end is in job_settle.c.
+ */
 #include <errno.h>
 #include <event2/event.h>
 #include <signal.h>

@@ -1,3 +1,7 @@
+/*
+ * The final record and the tenant's chain of receipts, as HEAD and SETTLE to
+ * the store.  Memory and the store's channel only.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,8 @@
+/*
+ * What a job needs from us to run, and the RUN and GO that follow.  Makes its
+ * channels here, and has its directory, cgroup and log made by priv.c, cgroup.c
+ * and logs.c.  Executes nothing: errand-exec does.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

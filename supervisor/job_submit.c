@@ -1,3 +1,8 @@
+/*
+ * From SUBMIT to a job that is durable, or was never one: checks, limits, id,
+ * PUBLISH.  Touches the table of jobs, the store's channel and the new job's
+ * log; reads no tree and no spec.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -89,12 +94,12 @@ limits_take(const struct sup *sup, const struct job_limits *asked,
 		r = &limit_rows[i];
 		a = limit_get(asked, r);
 		m = limit_get(most, r);
-		if (a != 0 && limit_holds(sup, r, err) == -1)
-			return (-1);
 		if (m != 0 && a > m)
 			return (err_set(err, ERR_LIMIT, "--%s asks for %"
 			    PRIu64 " and this tenant may have %" PRIu64
 			    " (errand info shows the limits)", r->name, a, m));
+		if (a != 0 && limit_holds(sup, r, err) == -1)
+			return (-1);
 		limit_set(out, r, a != 0 ? a : m);
 	}
 	return (0);

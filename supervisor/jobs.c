@@ -1,3 +1,8 @@
+/*
+ * The table of jobs that have not ended, their slots and their queue.  Opens
+ * nothing itself.  What clients see of jobs is in worker-snapshot/jobs.c, what
+ * stays of them in worker-store/jobs.c.
+ */
 #include <errno.h>
 #include <event2/event.h>
 #include <stdio.h>

@@ -1,3 +1,7 @@
+/*
+ * The two sockets in run_dir: makes, accepts on and removes them, and asks the
+ * kernel who a peer is.  Reads nothing from a client.
+ */
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>

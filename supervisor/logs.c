@@ -1,3 +1,7 @@
+/*
+ * Files of job output: makes, opens and removes them by name.  What is in them
+ * is written by keepers and read by errand-snapshot, never here.
+ */
 #include <sys/stat.h>
 
 #include <errno.h>

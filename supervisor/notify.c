@@ -1,3 +1,7 @@
+/*
+ * Our state in a datagram to the service manager.  Uses the socket that
+ * NOTIFY_SOCKET names, and no other.
+ */
 #include <sys/socket.h>
 #include <sys/un.h>
 

@@ -1,3 +1,7 @@
+/*
+ * The errand-snapshot processes: keeps some ready, and gives each uid to one
+ * process at a time.  Processes are started and ended by child.c.
+ */
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -1,3 +1,7 @@
+/*
+ * Between fork and exec of a worker: no memory is allocated, nothing returns.
+ * The like for a job's command is worker-exec/preexec.c.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>

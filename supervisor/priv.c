@@ -1,3 +1,8 @@
+/*
+ * All that is done with root's rights for a process that we do not trust: uid
+ * maps, moves into cgroups, kills by pidfd, tenants' work directories.  Each
+ * function says why it is safe; nothing here reads a message.
+ */
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

@@ -1,3 +1,7 @@
+/*
+ * A job's record as a receipt, signed with the host's key.  Memory only; the
+ * form of receipts is in proto/receipt.c.
+ */
 #include <stdio.h>
 #include <string.h>
 

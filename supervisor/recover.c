@@ -1,3 +1,7 @@
+/*
+ * Jobs that the store holds as not ended when it comes up.  Asks the store,
+ * looks at the marks of their logs, and runs nothing.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

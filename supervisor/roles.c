@@ -1,3 +1,6 @@
+/*
+ * The kinds of worker, one row each.  Data only.
+ */
 #include <stddef.h>
 
 #include "roles.h"

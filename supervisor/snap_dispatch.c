@@ -1,3 +1,8 @@
+/*
+ * The channel to an errand-snapshot: what it may ask, in which state, and whose
+ * jobs it may name.  The one place where a connection is given a tenant.
+ * Believes nothing that a worker says about itself.
+ */
 #include <errno.h>
 #include <string.h>
 

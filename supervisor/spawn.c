@@ -1,3 +1,7 @@
+/*
+ * A worker's command line and the fork for it.  Makes processes; watching them
+ * is child.c's part.
+ */
 #include <sys/syscall.h>
 
 #include <errno.h>

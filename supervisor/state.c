@@ -1,3 +1,7 @@
+/*
+ * The state directory: its parts, its lock, the host's key.  Touches files
+ * below state_dir and makes run_dir; the key is read nowhere else.
+ */
 #include <sys/file.h>
 #include <sys/stat.h>
 

@@ -1,3 +1,7 @@
+/*
+ * The order in which the daemon ends.  Has the other parts stop, keeps time,
+ * and then ends the event loop.
+ */
 #include <event2/event.h>
 #include <event2/event_struct.h>
 

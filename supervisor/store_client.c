@@ -1,3 +1,8 @@
+/*
+ * errandd's requests to errand-store, on the channel that may name any tenant.
+ * Errand-snapshot and keepers have files of nearly this name for channels that
+ * are bound to one.
+ */
 #include <sys/queue.h>
 
 #include <errno.h>

@@ -1,3 +1,8 @@
+/*
+ * Tenants, their ids and the uids of their jobs on the host.  Reads and writes
+ * tenants_dir and the file that counts ids; reads /etc/passwd for a user's
+ * name.
+ */
 #include <sys/stat.h>
 
 #include <dirent.h>

@@ -1,3 +1,8 @@
+/*
+ * What a job changed, once all of it is dead.  Reads the job's upper directory
+ * with the tenant's rights and puts objects on the job's store channel; writes
+ * no file.  The comparison itself is in collect_walk.c.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

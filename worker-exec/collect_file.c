@@ -1,3 +1,7 @@
+/*
+ * One regular file that the job left, as content.  Opens it for reading, never
+ * through a link; its bytes go to the store.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

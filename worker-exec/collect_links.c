@@ -1,3 +1,7 @@
+/*
+ * A table of inodes, so that the content of hard links is read once.  Memory
+ * only.
+ */
 #include <stdlib.h>
 
 #include "collect_internal.h"

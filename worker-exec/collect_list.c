@@ -1,3 +1,7 @@
+/*
+ * One directory as two sorted lists of names: from the store, as submitted, and
+ * from the upper directory, as left.  Reads both, changes neither.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,6 @@
+/*
+ * The list of changes while it grows, and its canonical form.  Memory only.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,3 +1,8 @@
+/*
+ * The comparison of the upper directory with the submitted tree, which makes
+ * the change list and the new tree.  Knows the marks of overlayfs; reads only,
+ * by descriptors and without following links.
+ */
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 

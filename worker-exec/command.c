@@ -1,3 +1,7 @@
+/*
+ * Arguments, environment and working directory as one sealed memfd, and back.
+ * The keeper packs it, pid 1 maps it.  Touches memory only.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,8 @@
+/*
+ * Pid 1 of a sandbox.  Makes the view, forks the command, reaps and signals
+ * inside its pid namespace.  Talks to its keeper only; has no channel to
+ * errandd or the store.
+ */
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>

@@ -1,3 +1,8 @@
+/*
+ * The keeper of one job, from its fork to its exit.  Runs as the tenant,
+ * outside the job's pid namespace and cgroup; forks pid 1 and waits on
+ * everything that concerns the job.  Messages are handled in keeper_chan.c.
+ */
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>

@@ -1,3 +1,8 @@
+/*
+ * What the keeper says and hears on its two sockets, to errandd
+ * (proto/job_msg.h) and to pid 1 (init.h).  Touches these, the go pipe and pid
+ * 1's pidfd.
+ */
 #include <sys/syscall.h>
 #include <sys/wait.h>
 

@@ -1,3 +1,7 @@
+/*
+ * errand-exec: options and the order of start-up.  Begins with the host's
+ * rights and has none of them when it serves.
+ */
 #include <sys/resource.h>
 #include <sys/stat.h>
 

@@ -1,3 +1,7 @@
+/*
+ * A tree from the store, laid out as files.  Writes below the directory it is
+ * given, which nobody else knows yet, with the tenant's rights.
+ */
 #include <sys/stat.h>
 
 #include <errno.h>

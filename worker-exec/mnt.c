@@ -1,3 +1,7 @@
+/*
+ * The mount system calls: what they touch is the mount namespace that we are
+ * in.  What is mounted where is decided by template*.c, view.c and overlay.c.
+ */
 #include <sys/mount.h>
 #include <sys/syscall.h>
 

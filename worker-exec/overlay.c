@@ -1,3 +1,7 @@
+/*
+ * The mount that becomes /workspace: a cached tree below, the job's upper
+ * directory above.  Makes a detached mount, no file.
+ */
 #include <fcntl.h>
 #include <stddef.h>
 

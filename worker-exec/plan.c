@@ -1,3 +1,7 @@
+/*
+ * A submitted tree in memory, whole, before materialise.c writes a file of it.
+ * Reads objects from the store channel; touches no file.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,8 @@
+/*
+ * From a fork of pid 1 to the command itself: the child gives up what it has,
+ * step by step, and executes.  Touches its own process only.  The like for
+ * workers is supervisor/preexec.c.
+ */
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>

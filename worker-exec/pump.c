@@ -1,3 +1,7 @@
+/*
+ * Reads the command's two output pipes and appends to its log.  The form of the
+ * log is in lib/joblog.c.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

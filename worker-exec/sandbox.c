@@ -1,3 +1,8 @@
+/*
+ * The rule tables of system calls, for this program and for jobs.  Not the
+ * job's sandbox as a whole: its namespaces are made by sandbox_ns.c, its files
+ * by view.c, its last fences by preexec.c.
+ */
 #include <linux/filter.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>

@@ -1,3 +1,7 @@
+/*
+ * Namespaces, the ids in them, the loopback interface.  Forks, and writes our
+ * own /proc/self maps.  The system call tables are in sandbox.c.
+ */
 #include <net/if.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>

@@ -1,3 +1,9 @@
+/*
+ * The keeper's blocking reads from the store, and what they share with
+ * storeclient_put.c.  Touches the job's store channel, which is bound to its
+ * tenant, and memfds.  Not supervisor/store_client.c, which may name any
+ * tenant.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>

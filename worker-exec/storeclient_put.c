@@ -1,3 +1,6 @@
+/*
+ * The other direction: objects in batches to the store, on the same channel.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,8 @@
+/*
+ * The small mount namespace that all sandboxes are copied from, made once at
+ * start.  Needs the host's rights and runs before they are dropped.  A job's
+ * own copy of it is made by view.c.
+ */
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

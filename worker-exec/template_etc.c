@@ -1,3 +1,7 @@
+/*
+ * The part of the host's /etc that jobs see.  Reads files there that everybody
+ * may read; writes and binds into the template's tmpfs only.
+ */
 #include <sys/stat.h>
 
 #include <dirent.h>

@@ -1,3 +1,8 @@
+/*
+ * The parts of the view that are the same for all jobs: programs, devices,
+ * empty directories.  Binds from the host and writes into the template's tmpfs.
+ * What differs from job to job is added by view.c.
+ */
 #include <sys/stat.h>
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/*
+ * The trees of a tenant that lie ready as directories: found, made, evicted.
+ * Touches trees/ in that tenant's work directory, with its rights.
+ */
 #include <sys/file.h>
 #include <sys/stat.h>
 

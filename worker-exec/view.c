@@ -1,3 +1,8 @@
+/*
+ * What one job sees as its file system: its copy of the template, a /proc, a
+ * /tmp, a /dev/pts, /workspace.  Runs in pid 1 and mounts in its namespace
+ * only.  What all jobs have in common is made by template*.c.
+ */
 #include <sys/mount.h>
 #include <sys/stat.h>
 

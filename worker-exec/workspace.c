@@ -1,3 +1,8 @@
+/*
+ * The directories of one job on the host and the mount made of them.  Touches
+ * jobs/ in the tenant's work directory, with its rights.  The tree below is
+ * treecache.c's, the mount itself overlay.c's.
+ */
 #include <sys/file.h>
 #include <sys/stat.h>
 

@@ -1,3 +1,7 @@
+/*
+ * INFO and ADMIN.  Passes an operator's request on and the answer back; what is
+ * allowed is decided and done in supervisor/admin.c.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

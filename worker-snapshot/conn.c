@@ -1,3 +1,8 @@
+/*
+ * The client's socket, the only one that is read here; what comes from it is
+ * hostile until lib/frame*.c has checked it.  Who the client is and what it may
+ * do is supervisor/conn.c's part.
+ */
 #include <sys/socket.h>
 #include <sys/stat.h>
 

@@ -1,3 +1,7 @@
+/*
+ * The table of requests a client may make, and the way of each frame to its
+ * stream.  Memory only.
+ */
 #include "dispatch.h"
 #include "follow.h"
 #include "handlers.h"

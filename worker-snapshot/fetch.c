@@ -1,3 +1,7 @@
+/*
+ * One GET to the store: references out, objects back, both in memfds.  The
+ * client's GET is in get.c.
+ */
 #include <errno.h>
 #include <string.h>
 

@@ -1,3 +1,7 @@
+/*
+ * A job's output and end, for all requests that wait for one.  Reads the log by
+ * a descriptor from the supervisor, who also says when it has grown.
+ */
 #include <sys/stat.h>
 
 #include <errno.h>

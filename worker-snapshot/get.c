@@ -1,3 +1,6 @@
+/*
+ * The client's GET: a request for objects, answered from the store.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,7 @@
+/*
+ * The store's answer to JOB_LIST: checked, searched, and brought up to date.
+ * Maps the memfd that came with it; touches nothing else.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

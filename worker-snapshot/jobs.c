@@ -1,3 +1,8 @@
+/*
+ * The requests about jobs that exist: STATUS, LIST, ATTACH, WAIT, KILL,
+ * RECEIPT.  Asks the supervisor and the store; keeps no job.  The table of jobs
+ * is in supervisor/jobs.c.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

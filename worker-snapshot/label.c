@@ -1,3 +1,7 @@
+/*
+ * A job by its label, which is in its spec: reads specs from the store.  Used
+ * by resolve.c, after ids and "last".
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

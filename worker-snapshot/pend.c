@@ -1,3 +1,7 @@
+/*
+ * Requests without their answers yet: a table in memory, for sup.c and
+ * store_client.c.
+ */
 #include <string.h>
 
 #include "pend.h"

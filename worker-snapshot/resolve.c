@@ -1,3 +1,7 @@
+/*
+ * What a user called a job, as the store's record of it.  Asks the store;
+ * nothing else is touched.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

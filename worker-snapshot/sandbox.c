@@ -1,3 +1,7 @@
+/*
+ * What is left to this process after start-up: an empty root and a table of
+ * system calls.  The engine is lib/sandbox.c.
+ */
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>

@@ -1,3 +1,7 @@
+/*
+ * The one connection of this process: SERVE, HELLO, BIND, and what every event
+ * ends with.  Knows the other parts; reads and writes no descriptor itself.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,7 @@
+/*
+ * Requests to the store on the channel that came with BOUND: whatever is sent
+ * there concerns the connection's tenant.  Touches that channel only.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

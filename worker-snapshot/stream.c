@@ -1,3 +1,7 @@
+/*
+ * One request of the client: its replies, its output, its end.  Queues frames
+ * in memory; conn.c writes them.
+ */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,3 +1,7 @@
+/*
+ * The client's SUBMIT.  Asks the store whether all is there and hands the job
+ * to the supervisor, with the values of its environment in a memfd.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,7 @@
+/*
+ * The supervisor's channel, descriptor 3: our requests, its answers and events.
+ * Touches that channel only.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

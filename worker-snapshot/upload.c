@@ -1,3 +1,8 @@
+/*
+ * The client's UPLOAD, from hostile records to PUTs.  The one place in the
+ * daemon's programs where what a client compressed is decompressed, within
+ * bounds; touches memory and memfds.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,7 @@
+/*
+ * The group commit: flushes the pack, commits the index, answers everybody.
+ * What may be written was decided in publish.c; how, is in pack.c and index*.c.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,7 @@
+/*
+ * CHECK: what is missing below a root.  Reads the index and trees; writes
+ * nothing but marks in memory of what is complete.
+ */
 #include <errno.h>
 #include <stdlib.h>
 

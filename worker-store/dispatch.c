@@ -1,3 +1,7 @@
+/*
+ * Which request may come on which channel, and whom it goes to.  Takes new
+ * channels from errandd (BIND); opens none.
+ */
 #include <sys/socket.h>
 
 #include <errno.h>

@@ -1,3 +1,6 @@
+/*
+ * Failures in words for the other end of a channel.  Memory only.
+ */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>

@@ -1,3 +1,6 @@
+/*
+ * GET: objects from packs into a sealed memfd.  Writes nothing to disk.
+ */
 #include <errno.h>
 #include <stdlib.h>
 

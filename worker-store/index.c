@@ -1,3 +1,7 @@
+/*
+ * The index file: transactions, keys and values as bytes.  Alone knows LMDB;
+ * what the bytes mean is in index_obj.c and index_job.c.
+ */
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 

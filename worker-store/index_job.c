@@ -1,3 +1,7 @@
+/*
+ * What the index keeps of jobs, references and tenants: keys, values, and the
+ * counts that go with them.  Reaches the file through index.c only.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,7 @@
+/*
+ * What the index keeps of objects and packs.  Reaches the file through index.c
+ * only.
+ */
 #include <endian.h>
 #include <errno.h>
 #include <string.h>

@@ -1,3 +1,7 @@
+/*
+ * The questions about jobs, receipts and the store as a whole.  Reads the
+ * index; writes nothing.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

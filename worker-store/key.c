@@ -1,3 +1,7 @@
+/*
+ * The secret with which packs are authenticated (their MACs), in the file
+ * "key".  No key of the index, no tenant's key, and not the host's signing key.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,3 +1,7 @@
+/*
+ * errand-store: options and the order of start-up.  Gives up all rights first,
+ * then opens the directory.
+ */
 #include <sys/resource.h>
 #include <sys/stat.h>
 

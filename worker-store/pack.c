@@ -1,3 +1,7 @@
+/*
+ * Pack files: appending, flushing, reading.  The only file that writes below
+ * packs/; the bytes of a record are pack_rec.c's.
+ */
 #include <sys/stat.h>
 #include <sys/uio.h>
 

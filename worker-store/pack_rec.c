@@ -1,3 +1,6 @@
+/*
+ * The format of packs: headers, checksums, MACs.  Memory only.
+ */
 #include <errno.h>
 #include <string.h>
 

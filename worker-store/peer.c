@@ -1,3 +1,7 @@
+/*
+ * Ends of channels, and replies on them.  A tenant's peer that breaks the rules
+ * loses its channel; errandd's ends the process.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

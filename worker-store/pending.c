@@ -1,3 +1,7 @@
+/*
+ * Objects that are in a pack and not yet in the index, by tenant and id.
+ * Memory only.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

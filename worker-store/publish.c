@@ -1,3 +1,7 @@
+/*
+ * PUBLISH and SETTLE, up to the decision: refused, known already, or a matter
+ * for batch.c.  Reads the index; writes nothing itself.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,7 @@
+/*
+ * PUT: a memfd of records, each verified against its id, into the open pack.
+ * Bytes that somebody else compressed are refused, not decompressed.
+ */
 #include <errno.h>
 #include <string.h>
 

@@ -1,3 +1,6 @@
+/*
+ * A set of references.  Memory only.
+ */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,3 +1,7 @@
+/*
+ * What is left to this process after start-up: its directory and a table of
+ * system calls.  The engine is lib/sandbox.c and lib/landlock.c.
+ */
 #include <errno.h>
 
 #include <seccomp.h>

@@ -1,3 +1,8 @@
+/*
+ * The store as a whole: opening, recovery after a crash, finding and reading
+ * objects.  Touches the lock and, through the parts, everything in the store's
+ * directory.
+ */
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>

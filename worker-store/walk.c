@@ -1,3 +1,7 @@
+/*
+ * One look at everything below some roots.  Reads the index and trees.  When a
+ * walk's turn is, decides walks.c.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

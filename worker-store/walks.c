@@ -1,3 +1,7 @@
+/*
+ * The queue of walks that take longer than a moment.  Memory and a timer; each
+ * walk itself is walk.c's.
+ */
 #include <sys/queue.h>
 
 #include <errno.h>

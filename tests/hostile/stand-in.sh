@@ -59,9 +59,9 @@ mark() { log_mark=$(wc -l <"$T/errandd.log"); }
 log_part() { tail -n "+$((log_mark + 1))" "$T/errandd.log"; }
 logged() { log_part | grep -Eq -e "$1"; }
 
-# saw TEXT PATTERN: it is logged after the mark, within 15 s
+# saw TEXT PATTERN [SECONDS]: it is logged after the mark, soon
 saw() {
-	if wait_for 15 logged "$2"; then
+	if wait_for "${3:-15}" logged "$2"; then
 		ok "$1"
 	else
 		not_ok "$1"

@@ -52,25 +52,4 @@ round 'answer list long' 'jobs left over: '
 round "answer list strange u$ALICE" 'who is not known here; left as it is'
 never 'no job is made of a record that is not one' 'job c{16}: left over'
 
-# --- the rights of other processes ---
-
-again
-for t in open=/etc/shadow open=/etc/passwd "open=$T/state/keys/host.key" \
-    "create=$T/state/x" "open=$T/state/logs"; do
-	again
-	replace store "try $t"
-	saw "$t: refused" "$t: refused|open .*: refused|create .*: refused|store\[[0-9]+\]: killed by signal 31"
-	never "$t: not reached" REACHED
-done
-for t in unlink=/etc/passwd "unix=$SOCK" tcp=7 pair exec=/bin/true fork ptrace \
-    kill pidfd getfd vmread root chroot=/ mount=/mnt unshare code bpf uring \
-    module; do
-	again
-	replace store "try $t"
-	saw "$t: ends it, or is refused" \
-	    'store\[[0-9]+\]: killed by signal 31|: refused, errno'
-	never "$t: not reached" REACHED
-done
-alive 'system calls'
-works 'system calls'
 done_testing

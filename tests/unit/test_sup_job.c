@@ -668,6 +668,11 @@ test_limits(void **state)
 	assert_int_equal(refused.code, ERR_LIMIT);
 	assert_non_null(strstr(refused.text, "--memory"));
 	s.limits.memory = 0;
+	s.limits.disk = 1;
+	job_submit(&sup, conn, 42, &s, -1);
+	assert_int_equal(refused.code, ERR_LIMIT);
+	assert_non_null(strstr(refused.text, "--disk cannot be enforced"));
+	s.limits.disk = 0;
 	s.net = JOB_NET_HOST;
 	job_submit(&sup, conn, 42, &s, -1);
 	assert_int_equal(refused.code, ERR_DENIED);
