@@ -124,6 +124,12 @@ conns_room(const struct conns *cs)
 	return (cs->waiting < CONNS_WAITING && cs->count < POOL_MAX);
 }
 
+unsigned int
+conns_count(const struct conns *cs)
+{
+	return (cs->count);
+}
+
 static unsigned int
 of_uid(const struct conns *cs, uint32_t uid)
 {

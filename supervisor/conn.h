@@ -37,6 +37,7 @@ void conns_accept(struct conns *, int, uint32_t, int);
 
 /* How many more may come in now. */
 int conns_room(const struct conns *);
+unsigned int conns_count(const struct conns *);
 
 /* Events of the pool and of the store. */
 void conns_worker_idle(struct conns *);

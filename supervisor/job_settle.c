@@ -3,6 +3,7 @@
  * the store.  Memory and the store's channel only.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -162,9 +163,35 @@ settle_send(struct job *j)
 	return (j->request == 0 ? -1 : 0);
 }
 
+/*
+ * What the store acknowledged it must still have: two receipts of one number
+ * are never signed.
+ */
+static int
+went_back(const struct chain *c, const struct store_msg *m)
+{
+	if (m->u.ok.sequence != c->sequence)
+		return (m->u.ok.sequence < c->sequence);
+	return (memcmp(m->u.ok.digest, c->digest, sizeof(c->digest)) != 0);
+}
+
+/* The SETTLE whose answer was lost had been carried out. */
+static int
+was_settled(const struct job *j, const struct store_msg *m)
+{
+	return (j->rec.receipt_sequence != 0 &&
+	    j->rec.receipt_sequence == m->u.ok.sequence &&
+	    memcmp(j->rec.receipt_digest, m->u.ok.digest,
+	    sizeof(m->u.ok.digest)) == 0);
+}
+
 static void
 on_head(void *cookie, const struct store_msg *m, int fd)
 {
+	static const struct err back = {
+		.code = ERR_DAMAGED, .text = "the store has lost receipts of "
+		    "this tenant that it had kept; the operator must look"
+	};
 	struct job *j = cookie;
 	struct chain *c = &j->tenant->chain;
 
@@ -175,10 +202,21 @@ on_head(void *cookie, const struct store_msg *m, int fd)
 		retry_later(j, &m->u.error);
 		return;
 	}
+	if (c->sequence != 0 && went_back(c, m)) {
+		log_warnx("tenant %s: the chain of receipts went back from "
+		    "%" PRIu64 " to %" PRIu64, j->rec.tenant, c->sequence,
+		    m->u.ok.sequence);
+		j->settle_tries = RETRIES;
+		retry_later(j, &back);
+		return;
+	}
 	c->loaded = 1;
 	c->sequence = m->u.ok.sequence;
 	memcpy(c->digest, m->u.ok.digest, sizeof(c->digest));
-	chain_kick(j->sup, j->tenant);
+	if (was_settled(j, m))
+		settled(j);
+	else
+		chain_kick(j->sup, j->tenant);
 }
 
 static int

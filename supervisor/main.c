@@ -48,6 +48,7 @@
 #include "notify.h"
 #include "pool.h"
 #include "priv.h"
+#include "serve.h"
 #include "state.h"
 #include "stop.h"
 #include "store_client.h"
@@ -212,6 +213,8 @@ signals_open(struct sup *sup)
 		fatalx("signals");
 }
 
+static struct serve *serve;
+
 static void
 ready_say(struct sup *sup)
 {
@@ -227,29 +230,13 @@ ready_say(struct sup *sup)
 	}
 }
 
-/* Clients come in once store and exec are there and old jobs were seen to. */
-static void
-serve_maybe(struct sup *sup)
-{
-	static int serving;
-	enum child_state st = child_state(exec_link_child(sup->exec));
-
-	if (serving || !sup->recovered || st != CHILD_UP || sup->stopping)
-		return;
-	serving = 1;
-	if (listen_start(sup->listeners) == -1)
-		stop_begin(sup);
-	else
-		ready_say(sup);
-}
-
 static void
 on_recovered(struct sup *sup)
 {
 	sup->recovered = 1;
 	jobs_store_back(sup->jobs);
 	conns_store_back(sup->conns);
-	serve_maybe(sup);
+	serve_look(serve);
 }
 
 static void
@@ -261,7 +248,7 @@ on_store_up(struct sup *sup)
 static void
 on_exec_up(struct sup *sup)
 {
-	serve_maybe(sup);
+	serve_look(serve);
 	jobs_kick(sup->jobs);
 }
 
@@ -287,9 +274,11 @@ acquire(struct sup *sup, const struct options *o)
 }
 
 static void
-workers_make(struct sup *sup)
+workers_make(struct sup *sup, const struct options *o)
 {
-	if ((sup->jobs = jobs_new(sup)) == NULL ||
+	if ((serve = serve_new(sup, ready_say, o->user &&
+	    !o->foreground)) == NULL ||
+	    (sup->jobs = jobs_new(sup)) == NULL ||
 	    (sup->conns = conns_new(sup, stop_child_down)) == NULL ||
 	    (sup->store = store_client_new(sup, on_store_up,
 	    stop_child_down)) == NULL ||
@@ -306,6 +295,7 @@ workers_make(struct sup *sup)
 static void
 release(struct sup *sup)
 {
+	serve_free(serve);
 	listen_close(sup->listeners);
 	conns_free(sup->conns);
 	jobs_free(sup->jobs);
@@ -357,7 +347,7 @@ main(int argc, char **argv)
 	sup.exec_uid = cfg->rootless ? getuid() : cfg->worker_uids.first + 1;
 
 	acquire(&sup, &o);
-	workers_make(&sup);
+	workers_make(&sup, &o);
 	if (event_base_dispatch(sup.base) == -1)
 		log_warnx("event loop");
 	release(&sup);

@@ -398,8 +398,8 @@ attend(struct keeper *k)
 				break;
 			continue;
 		}
-		if (turn(k, p)) { log_warnx("turn %x done %d started %d", p[AT_INIT].revents, k->done, k->started);
-			break; }
+		if (turn(k, p))
+			break;
 	}
 }
 
@@ -409,9 +409,9 @@ init_reap(struct keeper *k)
 
 	if (k->init > 0) {
 		keeper_kill(k);
-		int stt; while (waitpid(k->init, &stt, 0) == -1 && errno == EINTR)
+		while (waitpid(k->init, NULL, 0) == -1 && errno == EINTR)
 			continue;
-		k->init = -1; if (stt) log_warnx("init %x", stt);
+		k->init = -1;
 	}
 	io_close(&k->initfd);
 }

@@ -277,9 +277,11 @@ test_view(void **state)
 	says(&plain, "set -- /proc/[0-9]*; echo $#; ls /sys",
 	    "2\ndevices\n");
 	says(&plain, "bash -c 'cat <(echo a) >/dev/stdout'", "a\n");
-	says(&plain, "(: >/proc/sys/kernel/core_pattern) 2>/dev/null; "
-	    "(: >/proc/sysrq-trigger) && cat /proc/kcore /proc/timer_list | "
-	    "wc -c; cat /proc/self/uid_map",
+	says(&plain, "for f in sys/kernel/core_pattern sysrq-trigger keys "
+	    "sys/kernel/hostname irq/default_smp_affinity; do "
+	    "(echo 1 >/proc/$f) 2>/dev/null && test -f /proc/$f && "
+	    "echo bad $f; done; cat /proc/kcore /proc/timer_list /proc/keys "
+	    "2>/dev/null | wc -c; cat /proc/self/uid_map",
 	    "0\n      1000          0          1\n");
 	says(&plain, "python3 -c 'import multiprocessing as m,os,pty; "
 	    "m.Lock(); pty.openpty(); print(os.sched_getaffinity(0) != 0)'",
