@@ -23,9 +23,23 @@
 #include "lib/tree.h"
 #include "out.h"
 
+#define PATH_LEN        65536   /* of a change, with its end */
+#define PUMP_US         1000000 /* the host wants to hear of us */
+
+/*
+ * Invariants:
+ *  1. at is -1, or a directory beneath dirfd and at_path[0..at_len) its path:
+ *     the one the last path was made in, which is most often the next one's or
+ *     above it.
+ */
 struct fetch {
 	struct objget *g;
+	struct session *s;
 	int dirfd;
+	int at;
+	size_t at_len;
+	char at_path[PATH_LEN];
+	uint64_t pumped_us;
 	char *const *want;      /* paths asked for; none: all */
 	int nwant;
 	const uint8_t *list;
@@ -59,36 +73,71 @@ beneath(int dirfd, const char *path, int flags)
 	return ((int)syscall(SYS_openat2, dirfd, path, &how, sizeof(how)));
 }
 
-/* Make what is missing of a path's parents; the last part is for the caller. */
+/* Does ${path} continue below the directory we are in? */
 static int
-parent_of(const struct fetch *f, const char *path, const char **base)
+is_below(const struct fetch *f, const char *path, size_t len)
 {
-	char buf[65536], *p, *slash;
-	int fd, next;
+	return (f->at != -1 && f->at_len <= len &&
+	    memcmp(f->at_path, path, f->at_len) == 0 &&
+	    (f->at_len == 0 || f->at_len == len || path[f->at_len] == '/'));
+}
 
-	snprintf(buf, sizeof(buf), "%s", path);
-	if ((fd = dup(f->dirfd)) == -1)
+/* One step down, made if it is missing. */
+static int
+step(struct fetch *f, const char *name)
+{
+	int next;
+
+	if (mkdirat(f->at, name, 0777) == -1 && errno != EEXIST)
 		return (-1);
-	for (p = buf; (slash = strchr(p, '/')) != NULL; p = slash + 1) {
-		*slash = '\0';
-		if (mkdirat(fd, p, 0777) == -1 && errno != EEXIST)
-			goto err0;
-		next = beneath(fd, p, O_RDONLY | O_DIRECTORY);
-		if (next == -1)
-			goto err0;
-		close(fd);
-		fd = next;
-	}
-	*base = path + (p - buf);
-	return (fd);
+	if ((next = beneath(f->at, name, O_RDONLY | O_DIRECTORY)) == -1)
+		return (-1);
+	io_close(&f->at);
+	f->at = next;
+	return (0);
+}
 
-err0:
-	io_close(&fd);
-	return (-1);
+/* Go to the directory ${path} of ${len} bytes; what is missing is made. */
+static int
+enter(struct fetch *f, const char *path, size_t len)
+{
+	char name[TREE_NAME_MAX + 1];
+	size_t i, n;
+
+	if (!is_below(f, path, len)) {
+		io_close(&f->at);
+		if ((f->at = dup(f->dirfd)) == -1)
+			return (-1);
+		f->at_len = 0;
+	}
+	for (i = f->at_len; i < len; i += n) {
+		i += path[i] == '/';
+		for (n = 0; i + n < len && path[i + n] != '/'; n++)
+			name[n] = path[i + n];
+		name[n] = '\0';
+		if (step(f, name) == -1) {
+			io_close(&f->at);
+			return (-1);
+		}
+	}
+	memcpy(f->at_path, path, len);
+	f->at_len = len;
+	return (0);
+}
+
+/* Go where the last part of ${path} belongs, and return that part. */
+static const char *
+parent_of(struct fetch *f, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (enter(f, path, slash == NULL ? 0 : (size_t)(slash - path)) == -1)
+		return (NULL);
+	return (slash == NULL ? path : slash + 1);
 }
 
 static int
-make_file(struct fetch *f, const struct change *c, int fd, const char *base)
+make_file(struct fetch *f, const struct change *c, const char *base)
 {
 	struct timespec ts[2] = { { .tv_nsec = UTIME_OMIT }, {
 	    .tv_sec = c->mtime_ns / 1000000000,
@@ -99,7 +148,7 @@ make_file(struct fetch *f, const struct change *c, int fd, const char *base)
 		ts[1].tv_sec--;
 		ts[1].tv_nsec += 1000000000;
 	}
-	out = openat(fd, base, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW |
+	out = openat(f->at, base, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW |
 	    O_CLOEXEC, 0600);
 	if (out == -1)
 		return (-1);
@@ -114,50 +163,61 @@ make_file(struct fetch *f, const struct change *c, int fd, const char *base)
 }
 
 static int
-make_link(const struct change *c, int fd, const char *base)
+make_link(const struct fetch *f, const struct change *c, const char *base)
 {
 	char target[TREE_TARGET_MAX + 1];
 
 	memcpy(target, c->target, c->target_len);
 	target[c->target_len] = '\0';
-	return (symlinkat(target, fd, base));
+	return (symlinkat(target, f->at, base));
+}
+
+/* A mode that would keep us out is for dir_modes. */
+static int
+is_late(const struct change *c)
+{
+	return ((c->mode & 0700) != 0700);
+}
+
+static int
+make_dir(struct fetch *f, const struct change *c, const char *path)
+{
+	if (enter(f, path, c->path_len) == -1)
+		return (-1);
+	return (is_late(c) ? 0 : fchmod(f->at, c->mode));
 }
 
 static int
 make_one(struct fetch *f, const struct change *c, const char *path)
 {
 	const char *base;
-	int fd, rc = 0;
 
-	if ((fd = parent_of(f, path, &base)) == -1)
+	if (c->kind == TREE_DIR)
+		return (make_dir(f, c, path));
+	if ((base = parent_of(f, path)) == NULL)
 		return (-1);
 	if (c->kind == TREE_FILE)
-		rc = make_file(f, c, fd, base);
-	else if (c->kind == TREE_LINK)
-		rc = make_link(c, fd, base);
-	else if (mkdirat(fd, base, 0777) == -1 && errno != EEXIST)
-		rc = -1;
-	close(fd);
-	return (rc);
+		return (make_file(f, c, base));
+	return (make_link(f, c, base));
 }
 
 /*
- * Directories' own modes, after everything is in them: children before
+ * The other directories' modes, after everything is in them: children before
  * parents, so that one that may not be entered is the last to be touched.
  */
 static int
-dir_modes(const struct fetch *f)
+dir_modes(struct fetch *f)
 {
-	static char path[65536];
+	static char path[PATH_LEN];
 	struct change_iter it;
 	struct change c, *v = NULL, *p;
 	size_t n = 0, cap = 0;
-	int fd, rc = 0;
+	int rc = 0;
 
 	if (change_iter_init(&it, f->list, f->len) == -1)
 		return (-1);
 	while (change_iter_next(&it, &c) == 1) {
-		if (c.kind != TREE_DIR || !selected(f, &c))
+		if (c.kind != TREE_DIR || !is_late(&c) || !selected(f, &c))
 			continue;
 		if (n == cap) {
 			cap = cap == 0 ? 64 : cap * 2;
@@ -172,15 +232,26 @@ dir_modes(const struct fetch *f)
 	while (rc == 0 && n-- > 0) {
 		memcpy(path, v[n].path, v[n].path_len);
 		path[v[n].path_len] = '\0';
-		if ((fd = beneath(f->dirfd, path, O_RDONLY |
-		    O_DIRECTORY)) == -1 || fchmod(fd, v[n].mode) == -1) {
+		if (enter(f, path, v[n].path_len) == -1 ||
+		    fchmod(f->at, v[n].mode) == -1) {
 			out_warn("%s: %s", path, strerror(errno));
 			rc = -1;
 		}
-		io_close(&fd);
 	}
 	free(v);
 	return (rc);
+}
+
+/* Answer the host's pings while there is nothing to ask it. */
+static void
+pump(struct fetch *f)
+{
+	uint64_t now = io_mono_us();
+
+	if (now - f->pumped_us < PUMP_US)
+		return;
+	f->pumped_us = now;
+	(void)conn_pump(f->s->c, 0);
 }
 
 enum pass { PASS_FILES, PASS_LINKS };
@@ -188,7 +259,7 @@ enum pass { PASS_FILES, PASS_LINKS };
 static int
 fetch_pass(struct fetch *f, enum pass pass)
 {
-	static char path[65536];
+	static char path[PATH_LEN];
 	struct change_iter it;
 	struct change c;
 	int rc = 0;
@@ -198,6 +269,7 @@ fetch_pass(struct fetch *f, enum pass pass)
 	while (rc == 0 && change_iter_next(&it, &c) == 1) {
 		if (!selected(f, &c))
 			continue;
+		pump(f);
 		if (c.op == CHANGE_DELETE) {
 			f->deleted += pass == PASS_FILES;
 			continue;
@@ -262,7 +334,8 @@ fetch_job(struct session *s, const char *name, const char *dir,
 	uint8_t *buf = NULL;
 	int rc = EXIT_OURS;
 
-	f->dirfd = -1;
+	f->dirfd = f->at = -1;
+	f->s = s;
 	if ((rec = calloc(1, sizeof(*rec))) == NULL ||
 	    (f->g = objget_new(s)) == NULL)
 		goto done;
@@ -281,6 +354,7 @@ fetch_job(struct session *s, const char *name, const char *dir,
 		rc = EXIT_OURS;
 	}
 done:
+	io_close(&f->at);
 	io_close(&f->dirfd);
 	objget_free(f->g);
 	free(buf);
@@ -294,8 +368,8 @@ cmd_fetch(int argc, char **argv)
 	static const struct option longs[] = {
 		{ "output", required_argument, NULL, 'o' }, COMMON_OPTS
 	};
+	static struct fetch f;
 	struct session s = { 0 };
-	struct fetch f = { 0 };
 	const char *dir = NULL;
 	int c, rc;
 

@@ -258,6 +258,8 @@ judge_answer(const struct follow *f, int last)
 static enum verdict
 judge_failure(const struct submit *sub, int e, int last)
 {
+	const struct err *bye;
+
 	if (follow_interrupted())
 		return (V_INTERRUPTED);
 	if (!conn_lost(sub->s->c)) {
@@ -265,10 +267,13 @@ judge_failure(const struct submit *sub, int e, int last)
 			errno = e;
 			return (V_RESCAN);
 		}
+		if (!last && upload_err(sub->pending)->retry)
+			return (V_AGAIN);
 		out_err(upload_err(sub->pending));
 		return (V_FAILED);
 	}
-	if (!last && conn_err(sub->s->c) == NULL)
+	bye = conn_err(sub->s->c);
+	if (!last && (bye == NULL || bye->retry))
 		return (V_AGAIN);
 	session_lost(sub->s);
 	out_warn("nothing was started");

@@ -55,6 +55,7 @@ static const struct row rows[] = {
 	ROW(SIGNAL, signal_map),
 	ROW(ENDED, empty_map),
 	ROW(RESULT, jobc_result_map),
+	ROW(STORE, empty_map),
 };
 
 const struct edge job_edge = {

@@ -9,7 +9,8 @@
 
 /*
  * Supervisor and one sandbox's keeper, on the job channel: it concerns that
- * job and no other.  In this order, each at most once but LOG and SIGNAL:
+ * job and no other.  In this order, each at most once but LOG, SIGNAL and
+ * STORE:
  *
  *   keeper  MAP     + 1 fd: pidfd of itself, in its new user namespace
  *   sup     MAPPED  the uid and gid maps are written
@@ -22,13 +23,15 @@
  *                   of output is not a flood of messages)
  *   sup     LOGACK  send the next LOG when there is something
  *   sup     SIGNAL  deliver to the command; KILL ends the sandbox
+ *   sup     STORE   + 1 fd: the store was started again, and this is the job's
+ *                   channel to it
  *   keeper  ENDED   no process of the job is left; usage may be read
  *   keeper  RESULT  all is collected and flushed; the keeper then exits
  */
 enum job_op {
 	JOBC_HELLO = 1, JOBC_MAP, JOBC_MAPPED, JOBC_PLACE, JOBC_PLACED, JOBC_GO,
 	JOBC_STARTED, JOBC_LOG, JOBC_LOGACK, JOBC_SIGNAL, JOBC_ENDED,
-	JOBC_RESULT, JOBC_OP__MAX
+	JOBC_RESULT, JOBC_STORE, JOBC_OP__MAX
 };
 
 struct job_msg {

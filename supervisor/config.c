@@ -28,6 +28,9 @@
 /* The file that is being read; sections do not know it. */
 static const char *reading = "configuration";
 
+static void on_error(cfg_t *, const char *, va_list)
+    __attribute__((format(printf, 2, 0)));
+
 /* "file:line: what; how to mend it". */
 static void
 on_error(cfg_t *cfg, const char *fmt, va_list ap)

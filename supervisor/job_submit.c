@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "child.h"
 #include "config.h"
 #include "cgroup.h"
 #include "conn.h"
@@ -198,12 +199,21 @@ job_undo(struct job *j)
 	jobs_kick(sup->jobs);
 }
 
+/* An idempotency id is its tenant's: it never names another's job. */
 static void
 published_again(struct job *j, const struct store_msg *m)
 {
 	struct job *old = jobs_find(j->sup->jobs, m->u.ok.job);
+	static const struct err strange = {
+		.code = ERR_INTERNAL, .text = "the store answered with "
+		    "another tenant's job"
+	};
 
-	if (j->submitter != NULL) {
+	if (old != NULL && old->tenant != j->tenant) {
+		submitter_error(j, &strange);
+		child_fault(store_client_child(j->sup->store),
+		    "answered with another tenant's job");
+	} else if (j->submitter != NULL) {
 		conn_submitted(j->submitter, j->submit_id, m->u.ok.job,
 		    old != NULL ? old->rec.state : JOB_EXITED, 1);
 		j->submitter = NULL;

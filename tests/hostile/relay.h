@@ -11,6 +11,7 @@
  *	s-existed JOB		every submission is that job
  *	s-stop OP		that request is not passed on, nor answered
  *	s-lie OP		not passed on, and answered OK
+ *	s-drop OP		passed on, and the answer thrown away
  *
  * and on those bound to a tenant:
  *
@@ -163,6 +164,10 @@ sup_reply(struct store_msg *m, const int *fds, size_t nfds)
 {
 	int to = links[0].asker;
 
+	if (how("s-drop") && m->reply_to == op_arg(2)) {
+		say("answer to %u is thrown away", m->reply_to);
+		return;
+	}
 	if (how("s-id"))
 		m->id += 1000;
 	else if (how("s-op") && m->op == STORE_OK) {

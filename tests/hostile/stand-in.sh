@@ -93,11 +93,18 @@ alive() {
 	fi
 }
 
-# pid_of ROLE: of the worker that is up
+# pid_of ROLE: of its worker, nothing if none runs
 pid_of() {
 	status --json | tr -d ' \n' | tr '{' '\n' |
-	    sed -n "s/.*\"role\":\"$1\".*/&/p" |
-	    sed -n 's/.*"pid":\([0-9]*\).*/\1/p' | head -n 1
+	    grep -e "\"role\":\"$1\"" |
+	    sed -n 's/.*"pid":\([1-9][0-9]*\).*/\1/p' | head -n 1
+}
+
+has_pid() { role_pid=$(pid_of "$1") && [ -n "$role_pid" ]; }
+
+# end_of ROLE: SIGKILL to its worker, once there is one
+end_of() {
+	wait_for 10 has_pid "$1" && kill -s KILL "$role_pid"
 }
 
 # kilobytes resident in errandd
@@ -117,11 +124,10 @@ steady() {
 
 # replace ROLE SCENARIO: the worker of that role ends; a stand-in follows it
 replace() {
-	replace_pid=$(pid_of "$1")
 	mark
 	scenario "$1" "$2"
 	stand_in "$1"
-	kill -s KILL "$replace_pid"
+	end_of "$1"
 	wait_for 5 taken "$1" || diag "$2: nobody plays"
 }
 

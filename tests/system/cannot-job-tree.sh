@@ -132,7 +132,9 @@ fine .git
 
 run './job_syscalls deep 3000'
 complete "3000 directories in one another"
-is "$(errand diff last | grep -c bottom)" 1 "deep: to the bottom"
+is "$(printf '%s\n' "$diff" | grep -c bottom)" 1 "deep: to the bottom"
+is "$fetch_rc" 0 "deep: and can be fetched"
+is "$(find "$T/got" -name bottom | wc -l)" 1 "deep: all the way down"
 fine deep
 
 run './job_syscalls deep 6000 >/dev/null 2>&1; echo y >y'
@@ -197,9 +199,9 @@ fine attributes
 run 'rm x; rm -r gone; rm -r dir; mkdir dir; echo other >dir/other'
 complete "control: deletions"
 is "$diff" 'D dir/first
+A dir/other
 D dir/sub
 D dir/sub/second
-A dir/other
 D gone
 D gone/file
 D x' "control: they are shown"

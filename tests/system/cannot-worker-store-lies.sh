@@ -27,7 +27,7 @@ alice_cat() {
 relay() {
 	again
 	replace store "relay $1"
-	wait_for 5 pid_of store
+	wait_for 10 has_pid store
 }
 
 # --- errandd's own channel ---
@@ -58,8 +58,20 @@ saw 'the chain of receipts went back: seen' 'chain of receipts went back'
 wait "$head_waits"
 is $? 120 'and its job is not signed upon it'
 real store
-kill -s KILL "$(pid_of store)"
+end_of store
 works 'the chain goes on'
+
+# One whose SETTLE was carried out is not settled twice.
+again
+replace store 'relay s-drop SETTLE'
+alice run --no-snapshot -- sh -c 'exit 4' >"$T/drop.out" 2>"$T/drop.err" &
+drop_waits=$!
+saw 'the answer to a SETTLE is lost' 'answer to 4 is thrown away'
+real store
+end_of store
+wait "$drop_waits"
+is $? 4 'its job ended as it did'
+never 'and has one receipt' 'given up|not settled yet.*another receipt'
 
 # Another tenant's job is not alice's, whatever the store says.
 rm -f "$T/bob.rc" "$T/bob.out"
@@ -67,11 +79,11 @@ again
 bob_start
 replace store "relay s-existed $bob_job"
 alice run --no-snapshot -- true >"$T/existed.out" 2>"$T/existed.err"
-like $? '^(120|1)$' "a submission that \"existed\" as bob's job fails"
+existed_rc=$?
+like $existed_rc '^(120|1)$' "a submission that \"existed\" as bob's job fails"
 cannot "and shows nothing of it" grep -q up "$T/existed.out"
+saw "the store that says so: killed" "another tenant's job; it is killed"
 real store
-wait_for 5 status_ok
-kill -s KILL "$(pid_of store)" 2>/dev/null
 bob_ends "it existed as bob's"
 
 # --- channels of connection workers and keepers ---
@@ -87,7 +99,7 @@ for s in t-id t-twice t-garbage t-record; do
 	    grep -q aaaaaaaaaaaaaaaa "$T/st.out"
 	alive $s
 	real store
-	kill -s KILL "$(pid_of store)"
+	end_of store
 	works $s
 done
 
@@ -98,7 +110,7 @@ for s in t-flip t-unsealed; do
 	saw "$s: it was tried" 'a byte is changed or could be'
 	alive $s
 	real store
-	kill -s KILL "$(pid_of store)"
+	end_of store
 	works $s
 	alice_cat
 	is "$? $(cat "$T/cat.out")" '0 of alice' "$s: and all is whole after it"

@@ -33,7 +33,7 @@
 #include "tree.h"
 
 #define STAND_WORKER    1879048200U
-#define STAND_TENANT    1879113800U
+#define STAND_TENANT    1879179001U
 
 struct stand {
 	struct objset store;
