@@ -20,6 +20,7 @@
 #include "common.h"
 #include "lib/content.h"
 #include "lib/io.h"
+#include "lib/text.h"
 #include "lib/tree.h"
 #include "out.h"
 
@@ -47,21 +48,62 @@ struct fetch {
 	uint64_t files, bytes, deleted;
 };
 
+/* A path as the user writes it: "./d/", "/workspace/d" and "d" are one. */
+static const char *
+plain_path(const char *p, size_t *n)
+{
+	if (strncmp(p, "/workspace/", 11) == 0)
+		p += 11;
+	while (p[0] == '.' && p[1] == '/')
+		p += 2;
+	*n = strlen(p);
+	while (*n > 0 && p[*n - 1] == '/')
+		--*n;
+	return (p);
+}
+
+static int
+path_covers(const char *want, const struct change *c)
+{
+	const char *p;
+	size_t n;
+
+	p = plain_path(want, &n);
+	return (c->path_len >= n && memcmp(c->path, p, n) == 0 &&
+	    (c->path_len == n || c->path[n] == '/'));
+}
+
 static int
 selected(const struct fetch *f, const struct change *c)
 {
-	size_t n;
 	int i;
 
-	for (i = 0; i < f->nwant; i++) {
-		n = strlen(f->want[i]);
-		while (n > 0 && f->want[i][n - 1] == '/')
-			n--;
-		if (c->path_len >= n && memcmp(c->path, f->want[i], n) == 0 &&
-		    (c->path_len == n || c->path[n] == '/'))
+	for (i = 0; i < f->nwant; i++)
+		if (path_covers(f->want[i], c))
 			return (1);
-	}
 	return (f->nwant == 0);
+}
+
+/* Every path that was asked for must be one that the job changed. */
+static int
+check_wanted(const struct fetch *f)
+{
+	struct change_iter it;
+	struct change c;
+	int i, hit;
+
+	for (i = 0; i < f->nwant; i++) {
+		if (change_iter_init(&it, f->list, f->len) == -1)
+			return (EXIT_OURS);
+		for (hit = 0; !hit && change_iter_next(&it, &c) == 1;)
+			hit = path_covers(f->want[i], &c);
+		if (!hit) {
+			out_warn("%s: the job changed no such path (errand "
+			    "diff lists them)", f->want[i]);
+			return (EXIT_NO);
+		}
+	}
+	return (0);
 }
 
 static int
@@ -343,10 +385,9 @@ fetch_job(struct session *s, const char *name, const char *dir,
 	    (rc = changes_load(f->g, rec, &buf, &f->len)) != 0)
 		goto done;
 	f->list = buf;
-	if ((rc = fetch_into(f, dir)) == 0 && !s->quiet)
-		out_warn("fetched %llu files, %llu bytes into %s%s",
-		    (unsigned long long)f->files,
-		    (unsigned long long)f->bytes, dir,
+	if ((rc = check_wanted(f)) == 0 && (rc = fetch_into(f, dir)) == 0 && !s->quiet)
+		out_warn("fetched %llu files, %s into %s%s",
+		    (unsigned long long)f->files, text_bytes(f->bytes), dir,
 		    f->deleted > 0 ? "; deletions are only in errand diff" :
 		    "");
 	if (rc == 0 && !rec->changes.complete) {

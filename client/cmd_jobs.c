@@ -105,7 +105,7 @@ on_listed(void *cookie, const struct frame *f)
 	int rc;
 
 	if (f == NULL || f->type == FRAME_RESET) {
-		ps->done = -1;
+		ps->done = f == NULL ? -2 : -1;
 		return (f == NULL ? 0 : err_parse(f->body, f->len, &ps->err));
 	}
 	if (f->type != FRAME_REPLY || (r = calloc(1, sizeof(*r))) == NULL)
@@ -145,7 +145,8 @@ list_jobs(struct session *s, int all, uint32_t limit, struct ps *ps)
 	o->limit = limit;
 	stream = conn_request(s->c, o, on_listed, ps);
 	free(o);
-	if (stream == 0 || conn_until(s->c, &ps->done) == -1) {
+	if (stream == 0 || conn_until(s->c, &ps->done) == -1 ||
+	    ps->done == -2) {
 		session_lost(s);
 		return (EXIT_NO);
 	}

@@ -128,7 +128,7 @@ on_receipt(void *cookie, const struct frame *f)
 	struct bytes *b = cookie;
 
 	if (f == NULL || f->type == FRAME_RESET) {
-		b->done = -1;
+		b->done = f == NULL ? -2 : -1;
 		return (f == NULL ? 0 : err_parse(f->body, f->len, &b->err));
 	}
 	if (f->type == FRAME_REPLY) {
@@ -154,7 +154,8 @@ get_signed(struct session *s, const char *job, struct bytes *b)
 	snprintf(o->job, sizeof(o->job), "%s", job);
 	stream = conn_request(s->c, o, on_receipt, b);
 	free(o);
-	if (stream == 0 || conn_until(s->c, &b->done) == -1) {
+	if (stream == 0 || conn_until(s->c, &b->done) == -1 ||
+	    b->done == -2) {
 		session_lost(s);
 		return (EXIT_NO);
 	}
@@ -384,11 +385,8 @@ show_info(const struct session *s, const struct client_reply *r)
 	    "memory     %s\n", s->host->host, s->host->software,
 	    s->host->tenant, r->cpus, text_bytes(r->memory));
 	printf("network    %s\n", r->net_host ? "none, host" : "none");
-	printf("at most    %u.%03u cpus, %s memory, %u processes, %s disk, "
-	    "%s runtime\n", r->limits.cpus_milli / 1000,
-	    r->limits.cpus_milli % 1000, text_bytes(r->limits.memory),
-	    r->limits.pids, text_bytes(r->limits.disk),
-	    text_us(r->limits.runtime_us));
+	printf("at most   ");
+	out_limits(&r->limits);
 }
 
 int
@@ -421,6 +419,10 @@ cmd_info(int argc, char **argv)
 			json_object_set_new(j, "cpus", json_integer(r->cpus));
 			json_object_set_new(j, "memory_bytes", json_integer(
 			    (json_int_t)r->memory));
+			json_object_set_new(j, "net_host", json_boolean(
+			    r->net_host));
+			json_object_set_new(j, "limits", json_limits(
+			    &r->limits));
 			rc = json_print(j, STDOUT_FILENO) == 0 ? 0 : EXIT_OURS;
 		} else if (rc == 0)
 			show_info(&s, r);

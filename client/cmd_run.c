@@ -37,7 +37,7 @@ struct run {
 	char cache[PATH_MAX];
 	char *commit;
 	unsigned notes;
-	int printed;
+	int waits;              /* it was said that the job waits */
 };
 
 static void
@@ -111,7 +111,7 @@ find_root(struct run *r)
 {
 	enum select_mode mode;
 	char why[LIMIT_TEXT];
-	int rc;
+	int fd, rc;
 
 	if (r->o.no_snapshot)
 		return (find_workdir(r));
@@ -124,9 +124,16 @@ find_root(struct run *r)
 	} else
 		rc = select_find_root(".", r->o.include_all, r->root, &mode,
 		    why);
-	if (rc == 0 && (r->sel = select_open(AT_FDCWD, r->root, mode,
-	    why)) == NULL)
-		rc = -1;
+	if (rc == 0) {
+		fd = open(r->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd == -1)
+			snprintf(why, sizeof(why), "%.300s: %s", r->root,
+			    strerror(errno));
+		else
+			r->sel = select_open(fd, r->root, mode, why);
+		io_close(&fd);
+		rc = r->sel == NULL ? -1 : 0;
+	}
 	if (rc == -1) {
 		out_warn("%s", why);
 		return (EXIT_OURS);
@@ -231,14 +238,26 @@ send_tree(struct run *r)
 	return (EXIT_OURS);
 }
 
+/*
+ * A line of --json.  Until the result is there only the job's id and state are
+ * known; then it is the whole record.
+ */
 static void
 event(const struct run *r, const char *name)
 {
+	const struct job_record *rec = &r->f.record;
 	json_t *o;
 
 	if (!r->s.json)
 		return;
-	o = json_record(&r->f.record, r->s.host->host, NULL);
+	if (JOB_IS_FINAL(rec->state))
+		o = json_record(rec, r->s.host->host, NULL);
+	else {
+		o = json_object();
+		json_object_set_new(o, "id", json_string(rec->id));
+		json_object_set_new(o, "state", json_string(job_state_name(
+		    rec->state)));
+	}
 	json_object_set_new(o, "event", json_string(name));
 	(void)json_print(o, STDERR_FILENO);
 }
@@ -249,6 +268,11 @@ on_state(struct follow *f)
 	struct run *r = f->cookie;
 
 	event(r, "state");
+	if (f->record.state == JOB_QUEUED && !r->waits && !r->s.quiet &&
+	    !r->s.json) {
+		out_warn("job %s waits for a free slot", f->record.id);
+		r->waits = 1;
+	}
 }
 
 /* The host has the tree and the job: remember both. */
@@ -265,8 +289,9 @@ remember(struct run *r)
 	if (r->s.quiet || r->s.json)
 		return;
 	if (r->sel != NULL)
-		out_warn("%llu files, %s; sent %llu objects, %s",
+		out_warn("%llu file%s, %s; sent %llu objects, %s",
 		    (unsigned long long)js->tree_files,
+		    js->tree_files == 1 ? "" : "s",
 		    text_bytes(js->tree_bytes),
 		    (unsigned long long)r->sub.sent_objects,
 		    text_bytes(r->sub.sent_bytes));
@@ -288,9 +313,11 @@ summary(const struct run *r)
 		snprintf(how, sizeof(how), "exited %u", rec->exit_code);
 	else
 		snprintf(how, sizeof(how), "did not run");
-	out_warn("job %s %s after %s; %llu paths changed%s", rec->id, how,
-	    text_us(rec->phases.run),
+	out_warn("job %s %s after %s (%s in all); %llu path%s changed%s",
+	    rec->id, how, text_us(rec->phases.run),
+	    text_us(io_mono_us() - r->sub.start_us),
 	    (unsigned long long)rec->changes.count,
+	    rec->changes.count == 1 ? "" : "s",
 	    rec->changes.count > 0 ? " (errand diff last)" : "");
 }
 
@@ -321,6 +348,7 @@ run_job(struct run *r)
 	}
 	r->f.on_state = on_state;
 	r->f.cookie = r;
+	on_state(&r->f);
 	rc = follow_run(&r->f);
 	event(r, "result");
 	summary(r);

@@ -35,7 +35,7 @@ common_option(struct session *s, const char *command, int opt,
 		help_print(command);
 		return (-1);
 	default:
-		return (out_usage("see above"));
+		return (out_hint());
 	}
 }
 
@@ -72,8 +72,9 @@ common_record(struct session *s, const char *name, struct job_record *rec)
 	if (o == NULL || rep == NULL)
 		goto done;
 	name = common_job(s, name);
-	if (strlen(name) > LIMIT_NAME) {
-		rc = out_usage("%s: too long for a job's name", name);
+	if (*name == '\0' || strlen(name) > LIMIT_NAME ||
+	    strpbrk(name, "\n\r\t") != NULL) {
+		rc = out_usage("\"%s\": not the name of a job", name);
 		goto done;
 	}
 	o->verb = CLIENT_STATUS;

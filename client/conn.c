@@ -294,7 +294,8 @@ conn_hello(struct conn *c)
 	while (!c->have_host)
 		if (conn_pump(c, -1) == -1)
 			return (NULL);
-	return (&c->host);
+	/* Refused: the host has said who it is, and goodbye. */
+	return (c->err.code != ERR_NONE ? NULL : &c->host);
 }
 
 const struct client_hello *

@@ -44,7 +44,7 @@ show(const struct admin_status *a)
 	    "STATE", "UID", "CAPABILITIES", "SECCOMP", "LANDLOCK", "RESTARTS");
 	for (i = 0; i < a->nprocs; i++) {
 		p = &a->procs[i];
-		printf("%-10s %8u %-9s %10u %017llx %7s %8d %u%s%s\n", p->role,
+		printf("%-10s %8u %-9s %10u %016llx  %7s %8d %u%s%s\n", p->role,
 		    p->pid, up_name(p->up), p->uid,
 		    (unsigned long long)p->caps, p->seccomp == 2 ? "filter" :
 		    "none", p->landlock, p->restarts,

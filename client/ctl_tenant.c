@@ -48,18 +48,16 @@ tenant_json(const struct tenant_info *t)
 	json_object_set_new(o, "net", json_string(t->net_host ? "host" :
 	    "none"));
 	json_object_set_new(o, "automatic", json_boolean(t->automatic));
-	json_object_set_new(o, "cpus_milli",
-	    json_integer(t->limits.cpus_milli));
-	json_object_set_new(o, "memory_bytes",
-	    json_integer((json_int_t)t->limits.memory));
-	json_object_set_new(o, "pids", json_integer(t->limits.pids));
+	json_object_set_new(o, "limits", json_limits(&t->limits));
+	json_object_set_new(o, "store_bytes",
+	    json_integer((json_int_t)t->store_bytes));
 	json_object_set_new(o, "running", json_integer(t->running));
 	json_object_set_new(o, "queued", json_integer(t->queued));
 	return (o);
 }
 
 static void
-show(const struct tenant_info *t)
+show(const struct tenant_info *t, int one)
 {
 	uint32_t i;
 
@@ -70,6 +68,12 @@ show(const struct tenant_info *t)
 	    t->nuids == 0 ? " none" : "", t->host_uid, t->net_host ?
 	    "none or host" : "none", t->running, t->queued, t->automatic ?
 	    ", made by itself" : "");
+	if (one) {
+		printf("%16s at most", "");
+		if (t->slots != 0)
+			printf(" %u slots,", t->slots);
+		out_limits(&t->limits);
+	}
 }
 
 static int
@@ -147,7 +151,8 @@ call(struct session *s, struct client_open *o, struct client_reply *r)
 			(void)json_print(tenant_json(&r->tenants[i]),
 			    STDOUT_FILENO);
 		else
-			show(&r->tenants[i]);
+			show(&r->tenants[i], o->admin !=
+			    SNAP_ADMIN_TENANT_LIST);
 	}
 	return (0);
 }

@@ -347,6 +347,9 @@ ours_failed(const struct job_record *r)
 		return ("not all changes could be collected");
 	if (r->ran && !r->log.complete)
 		return ("the log is incomplete");
+	if (r->ran && r->log.truncated)
+		return ("it wrote more than its log may hold: the middle of "
+		    "the output is missing");
 	if (!r->cleanup)
 		return ("something of the job could not be cleaned up");
 	return ("");
@@ -371,5 +374,8 @@ follow_exit_code(const struct follow *f)
 		return (128 + r->signal);
 	if (r->exit_code != 0)
 		return (r->exit_code);
+	/* Told to stop by its time limit, it did so with success. */
+	if (r->limit == JOB_LIMIT_RUNTIME || r->limit == JOB_LIMIT_CPU_TIME)
+		return (EXIT_OURS);
 	return (*fault != '\0' ? EXIT_OURS : 0);
 }

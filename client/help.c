@@ -106,6 +106,17 @@ static const struct help helps[] = {
 { "info", "usage: errand info [--json]\n" }
 };
 
+int
+help_known(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(helps) / sizeof(helps[0]); i++)
+		if (strcmp(helps[i].name, name) == 0)
+			return (1);
+	return (0);
+}
+
 void
 help_print(const char *name)
 {

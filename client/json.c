@@ -144,19 +144,26 @@ jtree(const struct job_submit *s)
 	return (o);
 }
 
+/* A limit, or null when none of the kind was enforced. */
 static json_t *
-jlimits(const struct job_limits *l)
+jmost(uint64_t v)
+{
+	return (v == 0 ? json_null() : jint(v));
+}
+
+json_t *
+json_limits(const struct job_limits *l)
 {
 	json_t *o = json_object();
 
-	json_object_set_new(o, "cpus_milli", jint(l->cpus_milli));
-	json_object_set_new(o, "memory_bytes", jint(l->memory));
-	json_object_set_new(o, "pids", jint(l->pids));
-	json_object_set_new(o, "disk_bytes", jint(l->disk));
-	json_object_set_new(o, "runtime_us", jint(l->runtime_us));
-	json_object_set_new(o, "cpu_time_us", jint(l->cpu_us));
-	json_object_set_new(o, "log_bytes", jint(l->log_bytes));
-	json_object_set_new(o, "changes", jint(l->changes));
+	json_object_set_new(o, "cpus_milli", jmost(l->cpus_milli));
+	json_object_set_new(o, "memory_bytes", jmost(l->memory));
+	json_object_set_new(o, "pids", jmost(l->pids));
+	json_object_set_new(o, "disk_bytes", jmost(l->disk));
+	json_object_set_new(o, "runtime_us", jmost(l->runtime_us));
+	json_object_set_new(o, "cpu_time_us", jmost(l->cpu_us));
+	json_object_set_new(o, "log_bytes", jmost(l->log_bytes));
+	json_object_set_new(o, "changes", jmost(l->changes));
 	return (o);
 }
 
@@ -261,7 +268,7 @@ json_record(const struct job_record *r, const char *host,
 	    JOB_NET_HOST ? "host" : "none"));
 	json_object_set_new(o, "image", json_null());
 	json_object_set_new(o, "as_root", json_boolean(r->submit.as_root));
-	json_object_set_new(o, "limits", jlimits(&r->limits));
+	json_object_set_new(o, "limits", json_limits(&r->limits));
 	json_object_set_new(o, "cleanup", json_boolean(r->cleanup));
 	json_object_set_new(o, "receipt", jreceipt_of(r));
 	if (sp != NULL)
@@ -288,7 +295,7 @@ json_receipt(const struct receipt *r)
 	json_object_set_new(o, "net", json_string(r->submit.net ==
 	    JOB_NET_HOST ? "host" : "none"));
 	json_object_set_new(o, "as_root", json_boolean(r->submit.as_root));
-	json_object_set_new(o, "limits", jlimits(&r->limits));
+	json_object_set_new(o, "limits", json_limits(&r->limits));
 	json_object_set_new(o, "times", jtimes(&r->times));
 	json_object_set_new(o, "phases_us", jphases(&r->phases));
 	json_object_set_new(o, "usage", jusage(&r->usage));

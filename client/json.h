@@ -10,6 +10,7 @@
  * caller; NULL when memory is out. */
 json_t *json_record(const struct job_record *, const char *host,
     const struct job_spec *);
+json_t *json_limits(const struct job_limits *);
 json_t *json_receipt(const struct receipt *);
 
 /* Bytes that may not be UTF-8: sets KEY, or KEY_b64. */

@@ -19,6 +19,7 @@
 #include "conn.h"
 #include "lib/io.h"
 #include "local.h"
+#include "out.h"
 #include "proto/limits.h"
 #include "state.h"
 
@@ -131,6 +132,8 @@ local_start(char *addr, char *why)
 		    strerror(errno));
 		return (-1);
 	}
+	out_warn("starting a private errandd for this user (its log: %s)",
+	    log);
 	until = io_mono_us() + START_US;
 	while ((up = running(addr, why)) == 0) {
 		if (io_mono_us() > until) {

@@ -83,6 +83,8 @@ main(int argc, char **argv)
 		    "errand -- COMMAND"));
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0 ||
 	    strcmp(argv[1], "-h") == 0) {
+		if (argc > 2 && !help_known(argv[2]))
+			return (out_usage("%s: no such command", argv[2]));
 		help_print(argc > 2 ? argv[2] : NULL);
 		return (0);
 	}

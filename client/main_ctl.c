@@ -6,9 +6,11 @@
  * errand-snapshot like any other, with the right to make ADMIN requests.
  */
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <sodium.h>
 
@@ -16,6 +18,7 @@
 #include "lib/log.h"
 #include "out.h"
 #include "proto/limits.h"
+#include "state.h"
 
 static const char usage_text[] =
 "usage: errandctl [-s SOCKET] [--json] COMMAND\n"
@@ -28,7 +31,7 @@ static const char usage_text[] =
 "             [--net none|host]\n"
 "\n"
 "SOCKET is the path of the control socket; default: ERRAND_CONTROL, then\n"
-RUNDIR "/control.sock.\n";
+RUNDIR "/control.sock, then the private daemon's.\n";
 
 static const struct option longs[] = {
 	{ "socket", required_argument, NULL, 's' },
@@ -47,6 +50,20 @@ static const struct command commands[] = {
 	{ "status", ctl_status },
 	{ "tenant", ctl_tenant }
 };
+
+/* The system's daemon where there is one, else this user's private one. */
+static const char *
+default_socket(char *path)
+{
+	char *slash;
+
+	if (access(RUNDIR "/control.sock", F_OK) == 0 || getuid() == 0)
+		return (RUNDIR "/control.sock");
+	state_private_addr(path);
+	if ((slash = strrchr(path, '/')) != NULL)
+		snprintf(slash, 16, "/control.sock");
+	return (path);
+}
 
 /* 0, or an exit code plus one. */
 static int
@@ -67,7 +84,7 @@ options(int argc, char **argv, struct session *s, const char **sock)
 			    PROTO_VERSION);
 			return (1);
 		} else
-			return (1 + out_usage("see above"));
+			return (1 + out_hint());
 	}
 	return (0);
 }
@@ -77,6 +94,7 @@ main(int argc, char **argv)
 {
 	struct session s = { 0 };
 	const char *sock = getenv("ERRAND_CONTROL");
+	char path[PATH_MAX + 16];
 	size_t i;
 	int rc;
 
@@ -93,7 +111,7 @@ main(int argc, char **argv)
 		return (EXIT_USAGE);
 	}
 	if (sock == NULL || *sock == '\0')
-		sock = RUNDIR "/control.sock";
+		sock = default_socket(path);
 	if (snprintf(s.addr, sizeof(s.addr), "unix:%s", strncmp(sock,
 	    "unix:", 5) == 0 ? sock + 5 : sock) >= (int)sizeof(s.addr))
 		return (out_usage("-s: the path is too long"));

@@ -63,6 +63,13 @@ out_usage(const char *fmt, ...)
 }
 
 int
+out_hint(void)
+{
+	fprintf(stderr, "Try '%s --help'.\n", progname);
+	return (EXIT_USAGE);
+}
+
+int
 out_bytes(const void *buf, size_t len)
 {
 	return (io_write(STDOUT_FILENO, buf, len));
@@ -94,4 +101,22 @@ out_time(uint64_t us)
 	snprintf(p + n, sizeof(ring[0]) - n, ".%06uZ",
 	    (unsigned)(us % 1000000));
 	return (p);
+}
+
+void
+out_limits(const struct job_limits *l)
+{
+	if (l->cpus_milli != 0)
+		printf(" %u.%03u cpus,", l->cpus_milli / 1000,
+		    l->cpus_milli % 1000);
+	if (l->memory != 0)
+		printf(" %s memory,", text_bytes(l->memory));
+	if (l->pids != 0)
+		printf(" %u processes,", l->pids);
+	if (l->disk != 0)
+		printf(" %s disk,", text_bytes(l->disk));
+	if (l->runtime_us != 0)
+		printf(" %s run time,", text_us(l->runtime_us));
+	printf(" %s output\n", l->log_bytes != 0 ? text_bytes(l->log_bytes) :
+	    "any");
 }

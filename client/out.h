@@ -27,8 +27,14 @@ void out_err(const struct err *);
 /* Usage error: prints, with a hint at --help; returns EXIT_USAGE. */
 int out_usage(const char *, ...) __attribute__((format(printf, 1, 2)));
 
+/* getopt has said what is wrong: add the hint alone.  EXIT_USAGE. */
+int out_hint(void);
+
 /* Write all to stdout: 0, or -1 (EPIPE is silent). */
 int out_bytes(const void *, size_t);
+
+/* The limits that are set, on one line of stdout. */
+void out_limits(const struct job_limits *);
 
 /* Escaped for people: a static ring of 4 strings. */
 const char *out_escape(const void *, size_t);

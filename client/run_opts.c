@@ -201,6 +201,17 @@ set_time(uint64_t *out, const char *arg)
 	return (text_duration(arg, out) == -1 || *out == 0 ? -1 : 0);
 }
 
+static const char *
+long_name(int opt)
+{
+	const struct option *l;
+
+	for (l = longs; l->name != NULL; l++)
+		if (l->val == opt)
+			return (l->name);
+	return ("?");
+}
+
 /* The options that set a limit: parse into its field.  None may be 0, which
  * stands for the tenant's own. */
 static int
@@ -230,8 +241,9 @@ set_limit(struct run_opts *o, int opt, const char *arg)
 		break;
 	}
 	if (rc == -1)
-		return (out_usage("%s: not a valid amount (sizes: 64K, 512M, "
-		    "2G; durations: 90, 90s, 10m, 2h)", arg));
+		return (out_usage("--%s %s: not a valid amount (sizes: 64K, "
+		    "512M, 2G; durations: 90, 90s, 10m, 2h; not 0)",
+		    long_name(opt), arg));
 	return (0);
 }
 
@@ -293,7 +305,7 @@ set_option(struct run_opts *o, int opt, const char *arg)
 		help_print("run");
 		return (-1);
 	case '?':
-		return (out_usage("see above"));
+		return (out_hint());
 	default:
 		return (set_limit(o, opt, arg));
 	}
@@ -306,10 +318,10 @@ check(const struct run_opts *o)
 		return (out_usage("no command; put it after --, as in: "
 		    "errand -- make"));
 	if (o->label != NULL && (strlen(o->label) == 0 ||
-	    strlen(o->label) > LIMIT_NAME || strpbrk(o->label, "\n\r\t") !=
+	    strcmp(o->label, "last") == 0 || strlen(o->label) > LIMIT_NAME || strpbrk(o->label, "\n\r\t") !=
 	    NULL))
-		return (out_usage("--name: 1 to %d characters on one line",
-		    LIMIT_NAME));
+		return (out_usage("--name: 1 to %d characters on one line, "
+		    "and not \"last\"", LIMIT_NAME));
 	if (o->no_snapshot && (o->root != NULL || o->include_all))
 		return (out_usage("--no-snapshot sends nothing; it cannot be "
 		    "combined with -C or --include-all"));

@@ -312,7 +312,12 @@ int
 select_root_mode(const char *root, int all, enum select_mode *mode, char *why)
 {
 	char top[PATH_MAX];
+	struct stat st;
 
+	if (stat(root, &st) == -1 || !S_ISDIR(st.st_mode)) {
+		snprintf(why, LIMIT_TEXT, "%.300s: not a directory", root);
+		return (-1);
+	}
 	if (strcmp(root, "/") == 0) {
 		snprintf(why, LIMIT_TEXT, "the root of the file system is "
 		    "never sent; change to the project, or name it with -C");

@@ -23,6 +23,8 @@ cleanup() {
 		kill "$daemon" 2>/dev/null || :
 		wait "$daemon" 2>/dev/null || :
 	fi
+	# A job may leave directories that nobody may enter.
+	chmod -R u+rwx "$scratch" 2>/dev/null || :
 	rm -rf "$scratch"
 }
 trap cleanup EXIT
@@ -44,6 +46,9 @@ else
 	sockets=$scratch/user/run/errand
 fi
 daemon=$!
+ERRAND_HOST=unix:$sockets/errand.sock
+XDG_STATE_HOME=$scratch/client
+export ERRAND_HOST XDG_STATE_HOME
 tries=0
 until "$bin/errandctl" -s "$sockets/control.sock" status \
     >"$scratch/status" 2>/dev/null; do
@@ -57,9 +62,6 @@ until "$bin/errandctl" -s "$sockets/control.sock" status \
 done
 cat "$scratch/status"
 
-ERRAND_HOST=unix:$sockets/errand.sock
-XDG_STATE_HOME=$scratch/client
-export ERRAND_HOST XDG_STATE_HOME
 all=
 [ -e .git ] || all=--include-all
 
@@ -84,13 +86,25 @@ if [ "$status" -ne 0 ]; then
 	exit "$status"
 fi
 
-cat <<EOF
+if [ "$(id -u)" -eq 0 ]; then
+	cat <<EOF
 
 == What to try next (build/bin is where the programs are)
 
-  sudo make install install-man       errandd as a system program
-  errandd -d --user                   a private daemon of your own, then in
-                                      the tree of a project of yours:
+  make install install-man            errandd and its manuals on this system
+  errandd -d                          run it (or enable contrib/errandd.service)
+EOF
+else
+	cat <<EOF
+
+== What to try next (build/bin is where the programs are)
+EOF
+fi
+cat <<EOF
+
+  In the tree of a project of yours (an ordinary user without a system daemon
+  gets a private one by itself):
+
   errand -- make                      run it there
   errand ps -a; errand diff last      what ran, what it changed
   errand fetch last -o /tmp/result    the changed files

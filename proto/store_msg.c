@@ -15,6 +15,7 @@ static MAP_EMPTY(empty_map, T, errand__store__empty__descriptor);
 static const struct field hello_fields[] = {
 	UINT(u.hello.version, 1, UINT32_MAX),
 	NAME(u.hello.software, 0),
+	UINT(u.hello.landlock, 0, INT32_MAX),
 };
 static MAP(hello_map, T, errand__store__hello__descriptor, hello_fields, NULL);
 

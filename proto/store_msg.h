@@ -52,6 +52,7 @@ struct store_msg {
 		struct {
 			uint32_t version;       /* CHANNEL_VERSION */
 			char software[32];
+			int32_t landlock;       /* ABI in use; store's */
 		} hello;
 		struct {
 			uint32_t tenant_id;

@@ -109,7 +109,8 @@ proc_add(struct admin_status *s, const struct child *ch, int32_t landlock)
 	pi->pid = (uint32_t)child_pid(ch);
 	pi->uid = child_uid(ch);
 	pi->up = shown[child_state(ch)];
-	pi->restarts = child_restarts(ch);
+	/* An errand-snapshot ends with its client; that is no restart. */
+	pi->restarts = strcmp(pi->role, "snapshot") == 0 ? 0 : child_restarts(ch);
 	pi->landlock = landlock;
 	death_text(ch, pi->last_death, sizeof(pi->last_death));
 	if (pi->pid != 0)
@@ -135,7 +136,8 @@ procs_fill(struct sup *sup, struct admin_status *s)
 	size_t i;
 
 	self_add(sup, s);
-	proc_add(s, store_client_child(sup->store), 0);
+	proc_add(s, store_client_child(sup->store),
+	    store_client_landlock(sup->store));
 	proc_add(s, exec_link_child(sup->exec), 0);
 	for (i = 0; (w = pool_at(sup->pool, i)) != NULL; i++)
 		if (child_state(w->child) != CHILD_DOWN)

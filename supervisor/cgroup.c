@@ -299,7 +299,7 @@ cgroups_close(struct cgroups *cgs)
 const char *
 cgroups_kind(const struct cgroups *cgs)
 {
-	return (cgs->nh == 0 ? "none" : cgs->v2 ? "v2" : "v1");
+	return (cgs == NULL || cgs->nh == 0 ? "none" : cgs->v2 ? "v2" : "v1");
 }
 
 const char *

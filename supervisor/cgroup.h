@@ -29,7 +29,8 @@ struct cgroups *cgroups_open(struct event_base *, const struct config *,
 /* Removes the base group if it is empty. */
 void cgroups_close(struct cgroups *);
 
-const char *cgroups_kind(const struct cgroups *);       /* "v2" "v1" "none" */
+/* "v2" "v1" "none"; NULL has none. */
+const char *cgroups_kind(const struct cgroups *);
 const char *cgroups_note(const struct cgroups *);       /* "" or a sentence */
 
 /**

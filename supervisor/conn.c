@@ -329,6 +329,7 @@ bound_send(struct conn *c, int fd)
 		memcpy(m->u.bound.tenant, c->tenant->conf.name,
 		    sizeof(m->u.bound.tenant));
 		tenant_limits(sup->tenants, c->tenant, l);
+		limits_hold(sup, l);
 		m->u.bound.net_host = c->tenant->conf.net_host;
 	} else
 		strcpy(m->u.bound.tenant, "operator");

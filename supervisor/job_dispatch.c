@@ -28,14 +28,22 @@ violation(const struct job *j, const char *what)
 }
 
 int
-job_send(struct job *j, const struct job_msg *m)
+job_send_fd(struct job *j, const struct job_msg *m, int fd)
 {
 	uint8_t buf[1024];
 	ssize_t n;
 
-	if (j->chan == NULL || (n = job_msg_pack(m, buf, sizeof(buf))) == -1)
+	if (j->chan == NULL || (n = job_msg_pack(m, buf, sizeof(buf))) == -1) {
+		io_close(&fd);
 		return (-1);
-	return (chan_send(j->chan, buf, (size_t)n, NULL, 0));
+	}
+	return (chan_send(j->chan, buf, (size_t)n, &fd, fd != -1));
+}
+
+int
+job_send(struct job *j, const struct job_msg *m)
+{
+	return (job_send_fd(j, m, -1));
 }
 
 /* One that is gone has left its last words in the channel: they come next. */

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cgroup.h"
 #include "conn.h"
@@ -269,6 +270,7 @@ job_keeper_lost(struct job *j, const char *why)
 	if (j->phase != KEEPER_ENDED)
 		job_ended(j);
 	j->phase = KEEPER_DONE;
+	j->orphan = 1;
 	j->rec.log.bytes = j->log_bytes;
 	kill_priv(j->keeper_fd);
 	chan_free(j->chan);
@@ -293,7 +295,20 @@ all_dead(struct job *j)
 {
 	if (j->pid1_fd != -1 && !pidfd_dead(j->pid1_fd))
 		return (0);
+	if (j->orphan && j->keeper_fd != -1 && !pidfd_dead(j->keeper_fd))
+		return (0);
 	return (j->cgroup == NULL || cgroup_empty(j->cgroup));
+}
+
+/* What its keeper would have removed. */
+static void
+orphan_remove(const struct job *j)
+{
+	const struct sup *sup = j->sup;
+	uint32_t uid = j->tenant->conf.host_uid;
+
+	workdir_remove_priv(sup->work_fd, uid, sup->cfg->rootless ? getgid() :
+	    uid, j->rec.id);
 }
 
 /*
@@ -321,5 +336,7 @@ job_finish(struct job *j)
 	} else
 		j->rec.cleanup = 1;
 	job_timer(j, WAIT_NONE, 0);
+	if (j->orphan)
+		orphan_remove(j);
 	job_settle(j);
 }

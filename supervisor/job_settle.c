@@ -12,6 +12,8 @@
 #include "jobs.h"
 #include "lib/io.h"
 #include "lib/log.h"
+#include "proto/client_msg.h"
+#include "proto/client_msg.h"
 #include "receipts.h"
 #include "store_client.h"
 #include "sup.h"
@@ -107,6 +109,10 @@ degrade(struct job *j, const struct err *err)
 	j->rec.state = JOB_FAILED;
 	j->rec.reason = *err;
 	j->rec.reason.retry = 0;
+	if (err->code == ERR_MISSING)
+		(void)err_set(&j->rec.reason, ERR_WORKER_LOST, "the store "
+		    "ended before the job's changes were durable; they are "
+		    "lost");
 }
 
 static void

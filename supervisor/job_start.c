@@ -67,6 +67,23 @@ store_channel(struct job *j, int *fd)
 	return (0);
 }
 
+void
+job_store_again(struct job *j)
+{
+	struct job_msg m;
+	int fd;
+
+	if (j->chan == NULL || j->phase >= KEEPER_DONE)
+		return;
+	if (store_channel(j, &fd) == -1) {
+		log_warn("job %s: store channel", j->rec.id);
+		return;
+	}
+	memset(&m, 0, sizeof(m));
+	m.op = JOBC_STORE;
+	(void)job_send_fd(j, &m, fd);
+}
+
 static int
 job_channel(struct job *j, int *fd)
 {

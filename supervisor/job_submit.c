@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,7 @@
 #include "tenants.h"
 
 enum limit_by { BY_ALWAYS, BY_CGROUP, BY_NOTHING };
+enum limit_unit { IN_ONES, IN_MILLI, IN_BYTES, IN_US };
 
 /*
  * The limits a job may ask for, by name: table for check and default.  One
@@ -35,15 +37,22 @@ static const struct limit_row {
 	size_t at;
 	int wide;               /* uint64_t, else uint32_t */
 	enum limit_by by;       /* what holds a job to it */
+	enum limit_unit unit;   /* how people are shown it */
 } limit_rows[] = {
-	{ "cpus",     offsetof(struct job_limits, cpus_milli), 0, BY_CGROUP },
-	{ "pids",     offsetof(struct job_limits, pids), 0, BY_ALWAYS },
-	{ "memory",   offsetof(struct job_limits, memory), 1, BY_CGROUP },
-	{ "disk",     offsetof(struct job_limits, disk), 1, BY_NOTHING },
-	{ "timeout",  offsetof(struct job_limits, runtime_us), 1, BY_ALWAYS },
-	{ "cpu-time", offsetof(struct job_limits, cpu_us), 1, BY_NOTHING },
-	{ "log",      offsetof(struct job_limits, log_bytes), 1, BY_ALWAYS },
-	{ "changes",  offsetof(struct job_limits, changes), 1, BY_ALWAYS },
+	{ "cpus", offsetof(struct job_limits, cpus_milli), 0, BY_CGROUP,
+	    IN_MILLI },
+	{ "pids", offsetof(struct job_limits, pids), 0, BY_ALWAYS, IN_ONES },
+	{ "memory", offsetof(struct job_limits, memory), 1, BY_CGROUP,
+	    IN_BYTES },
+	{ "disk", offsetof(struct job_limits, disk), 1, BY_NOTHING, IN_BYTES },
+	{ "timeout", offsetof(struct job_limits, runtime_us), 1, BY_ALWAYS,
+	    IN_US },
+	{ "cpu-time", offsetof(struct job_limits, cpu_us), 1, BY_NOTHING,
+	    IN_US },
+	{ "log", offsetof(struct job_limits, log_bytes), 1, BY_ALWAYS,
+	    IN_BYTES },
+	{ "changes", offsetof(struct job_limits, changes), 1, BY_ALWAYS,
+	    IN_ONES },
 };
 
 static uint64_t
@@ -67,12 +76,49 @@ limit_set(struct job_limits *l, const struct limit_row *r, uint64_t v)
 		*(uint32_t *)(void *)p = (uint32_t)v;
 }
 
+/* "2.000", "1.5 GiB", "10.00 s"; good for four at a time. */
+static const char *
+limit_text(const struct limit_row *r, uint64_t v)
+{
+	static char ring[4][32];
+	static unsigned int next;
+	char *p = ring[next++ % 4];
+
+	if (r->unit == IN_BYTES)
+		return (text_bytes(v));
+	if (r->unit == IN_US)
+		return (text_us(v));
+	if (r->unit == IN_MILLI)
+		snprintf(p, sizeof(ring[0]), "%" PRIu64 ".%03u", v / 1000,
+		    (unsigned int)(v % 1000));
+	else
+		snprintf(p, sizeof(ring[0]), "%" PRIu64, v);
+	return (p);
+}
+
 /* May the limit be promised on this host? */
 static int
-limit_holds(const struct sup *sup, const struct limit_row *r, struct err *err)
+holds(const struct sup *sup, const struct limit_row *r)
 {
-	if (r->by == BY_ALWAYS || (r->by == BY_CGROUP &&
-	    strcmp(cgroups_kind(sup->cgroups), "none") != 0))
+	return (r->by == BY_ALWAYS || (r->by == BY_CGROUP &&
+	    strcmp(cgroups_kind(sup->cgroups), "none") != 0));
+}
+
+void
+limits_hold(const struct sup *sup, struct job_limits *l)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(limit_rows) / sizeof(limit_rows[0]); i++)
+		if (!holds(sup, &limit_rows[i]))
+			limit_set(l, &limit_rows[i], 0);
+}
+
+static int
+limit_refuse(const struct sup *sup, const struct limit_row *r,
+    struct err *err)
+{
+	if (holds(sup, r))
 		return (0);
 	if (r->by == BY_CGROUP)
 		return (err_set(err, ERR_LIMIT, "--%s cannot be enforced on "
@@ -96,13 +142,15 @@ limits_take(const struct sup *sup, const struct job_limits *asked,
 		a = limit_get(asked, r);
 		m = limit_get(most, r);
 		if (m != 0 && a > m)
-			return (err_set(err, ERR_LIMIT, "--%s asks for %"
-			    PRIu64 " and this tenant may have %" PRIu64
-			    " (errand info shows the limits)", r->name, a, m));
-		if (a != 0 && limit_holds(sup, r, err) == -1)
+			return (err_set(err, ERR_LIMIT, "--%s asks for %s and "
+			    "this tenant may have %s (errand info shows the "
+			    "limits)", r->name, limit_text(r, a),
+			    limit_text(r, m)));
+		if (a != 0 && limit_refuse(sup, r, err) == -1)
 			return (-1);
 		limit_set(out, r, a != 0 ? a : m);
 	}
+	limits_hold(sup, out);
 	return (0);
 }
 

@@ -259,7 +259,10 @@ void
 jobs_store_back(struct jobs *js)
 {
 	struct tenant *t;
+	struct job *j;
 
+	TAILQ_FOREACH(j, &js->all, all)
+		job_store_again(j);
 	for (t = tenants_next(js->sup->tenants, NULL); t != NULL;
 	    t = tenants_next(js->sup->tenants, t))
 		chain_kick(js->sup, t);

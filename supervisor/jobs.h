@@ -94,6 +94,7 @@ struct job {
 	/* its end */
 	int doomed;                     /* shall not run (any more) */
 	int lost;                       /* of a former daemon, while it ran */
+	int orphan;                     /* its keeper died before its end */
 	int user_kill;                  /* a signal was asked for */
 	uint8_t limit;                  /* enum job_limit that we saw reached */
 	struct err fault;               /* of ours; code NONE: none */
@@ -144,6 +145,9 @@ void jobs_stop(struct jobs *);
 /* Tell ${fn} each time a job is forgotten (to know when none is left). */
 void jobs_on_gone(struct jobs *, void (*)(struct sup *));
 
+/* Set to 0 what nothing on this host holds a job to. */
+void limits_hold(const struct sup *, struct job_limits *);
+
 /* job_submit.c */
 /**
  * job_submit(sup, conn, id, submit, fd):
@@ -160,6 +164,8 @@ int job_publish(struct job *);
 /* With a slot taken: make log, cgroup and channels and send RUN.  0 or -1
  * with the job's fault set. */
 int job_start(struct job *);
+/* The store is another process now: its keeper gets a channel to that. */
+void job_store_again(struct job *);
 /* Let it execute, if all is ready for that. */
 void job_go(struct job *);
 

@@ -6,10 +6,12 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <inttypes.h>
 #include <linux/nsfs.h>
 #include <poll.h>
@@ -295,6 +297,55 @@ workdir_priv(int work, uint32_t uid, uint32_t gid)
 	}
 	io_close(&fd);
 	return (0);
+}
+
+static int
+become(uint32_t uid, uint32_t gid)
+{
+	if (geteuid() != 0)
+		return (0);     /* rootless: it is ours */
+	if (uid == 0 || setgroups(0, NULL) == -1 ||
+	    setresgid(gid, gid, gid) == -1)
+		return (-1);
+	return (setresuid(uid, uid, uid));
+}
+
+/* In a process of its own, with nothing of ours open but the work root. */
+static void __attribute__((noreturn))
+remover(int work, uint32_t uid, uint32_t gid, const char *job)
+{
+	char path[32];
+	int fd;
+
+	if (dup2(work, 3) == -1 || close_range(4, ~0U, 0) == -1 ||
+	    become(uid, gid) == -1)
+		_exit(1);
+	snprintf(path, sizeof(path), "%" PRIu32 "/jobs", uid);
+	fd = openat(3, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd == -1 || io_remove_tree(fd, job) == -1)
+		log_warn("job %s: its work directory", job);
+	_exit(0);
+}
+
+/*
+ * Safe because: the process that does it has the rights the job itself had on
+ * the host, and none of our descriptors; links are not followed.  Forked twice,
+ * so that it is nobody's to wait for.
+ */
+void
+workdir_remove_priv(int work, uint32_t uid, uint32_t gid, const char *job)
+{
+	pid_t pid;
+
+	if ((pid = fork()) == 0) {
+		if (fork() == 0)
+			remover(work, uid, gid, job);
+		_exit(0);
+	}
+	if (pid == -1)
+		log_warn("job %s: its work directory", job);
+	else
+		(void)waitpid(pid, NULL, 0);
 }
 
 static void

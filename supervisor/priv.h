@@ -53,6 +53,13 @@ int pidfd_dead(int);
  */
 int workdir_priv(int, uint32_t, uint32_t);
 
+/**
+ * workdir_remove_priv(work_fd, uid, gid, job):
+ * Begin to remove the directory of a job whose keeper is dead: a process of
+ * that uid does, and nobody waits for it.
+ */
+void workdir_remove_priv(int, uint32_t, uint32_t, const char *);
+
 /* Remove what jobs of a former daemon left in every UID/jobs/. */
 void workdir_sweep_priv(int);
 

@@ -48,6 +48,7 @@ struct store_client {
 	uint64_t last_id;
 	struct event late;
 	uint8_t *buf;           /* CHAN_MSG_MAX */
+	int32_t landlock;       /* as the store said */
 };
 
 static void
@@ -100,6 +101,7 @@ request_answer(struct store_client *sc, struct request *r,
 static int
 on_hello(struct store_client *sc, const struct store_msg *m)
 {
+	sc->landlock = m->u.hello.landlock;
 	if (m->u.hello.version != CHANNEL_VERSION) {
 		log_warnx("store: speaks version %u of the channel, not %u; "
 		    "install programs of one release", m->u.hello.version,
@@ -236,6 +238,12 @@ store_client_free(struct store_client *sc)
 	}
 	free(sc->buf);
 	free(sc);
+}
+
+int32_t
+store_client_landlock(const struct store_client *sc)
+{
+	return (sc->landlock);
 }
 
 struct child *

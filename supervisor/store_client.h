@@ -23,6 +23,7 @@ struct store_client *store_client_new(struct sup *, void (*up)(struct sup *),
     void (*down)(struct sup *));
 void store_client_free(struct store_client *);
 struct child *store_client_child(struct store_client *);
+int32_t store_client_landlock(const struct store_client *);
 int store_client_up(const struct store_client *);
 
 /**

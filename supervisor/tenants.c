@@ -95,14 +95,14 @@ clash(const struct tenant_conf *a, const struct tenant_conf *b, int rootless)
 	uint32_t i;
 
 	if (strcmp(a->name, b->name) == 0)
-		return ("the same name");
+		return ("there is already that name: it is");
 	if (a->id != 0 && a->id == b->id)
-		return ("the same id");
+		return ("it has the id of");
 	if (a->host_uid != 0 && a->host_uid == b->host_uid && !rootless)
-		return ("the same host_uid");
+		return ("it has the host_uid of");
 	for (i = 0; i < a->nuids; i++)
 		if (has_uid(b, a->uids[i]))
-			return ("a uid in common");
+			return ("one of its uids belongs to");
 	return (NULL);
 }
 
@@ -130,7 +130,7 @@ conf_check(const struct tenants *ts, const struct tenant_list *list,
 	}
 	TAILQ_FOREACH(t, list, next)
 		if ((why = clash(tc, &t->conf, ts->cfg->rootless)) != NULL) {
-			log_warnx("%s/%s.conf: %s as tenant %s; change one of "
+			log_warnx("%s/%s.conf: %s tenant %s; change one of "
 			    "the two", ts->cfg->tenants_dir, tc->name, why,
 			    t->conf.name);
 			return (-1);
@@ -501,8 +501,9 @@ add_check(struct tenants *ts, const struct tenant_conf *tc, struct err *err)
 		why = clash(tc, &t->conf, ts->cfg->rootless);
 		if (why != NULL && (!t->gone ||
 		    strcmp(t->conf.name, tc->name) == 0))
-			return (err_set(err, ERR_CONFLICT, "%s as tenant %s",
-			    why, t->conf.name));
+			return (err_set(err, ERR_CONFLICT, "tenant %s cannot be "
+			    "added: %s tenant %s", tc->name, why,
+			    t->conf.name));
 	}
 	return (0);
 }

@@ -48,7 +48,6 @@ struct dispatch {
 	LIST_HEAD(, kept) kept;
 	int userns;
 	char note[LIMIT_TEXT];
-	int status;
 };
 
 static void
@@ -75,9 +74,21 @@ send_gone(struct dispatch *d, const char *job, int status)
 }
 
 static void
+kept_free(struct kept *k)
+{
+
+	LIST_REMOVE(k, link);
+	event_free(k->ev);
+	io_close(&k->pidfd);
+	free(k);
+}
+
+static void
 on_death(evutil_socket_t fd, short what, void *cookie)
 {
 	struct kept *k = cookie;
+	struct dispatch *d = k->d;
+	char job[JOB_ID_LEN + 1];
 	int status = -1;
 
 	(void)fd;
@@ -87,11 +98,9 @@ on_death(evutil_socket_t fd, short what, void *cookie)
 	if (status != 0)
 		log_warnx("job %s: its keeper ended with status %#x", k->job,
 		    (unsigned int)status);
-	LIST_REMOVE(k, link);
-	event_free(k->ev);
-	io_close(&k->pidfd);
-	send_gone(k->d, k->job, status);
-	free(k);
+	memcpy(job, k->job, sizeof(job));
+	kept_free(k);
+	send_gone(d, job, status);
 }
 
 /* Watch a keeper.  Return 0, or -1. */
@@ -250,9 +259,15 @@ dispatch_ready(struct dispatch *d)
 	send_msg(d, &m);
 }
 
-int
-dispatch_status(const struct dispatch *d)
+void
+dispatch_free(struct dispatch *d)
 {
+	struct kept *k;
 
-	return (d->status);
+	if (d == NULL)
+		return;
+	while ((k = LIST_FIRST(&d->kept)) != NULL)
+		kept_free(k);
+	chan_free(d->chan);
+	free(d);
 }

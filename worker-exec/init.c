@@ -213,9 +213,12 @@ init_main(const struct init_start *start)
 {
 	struct init in = { .fds = start->fds, .sig = -1, .pid = -1 };
 	const char *step = NULL;
+	const int own[] = { in.fds.ctl, in.fds.go, in.fds.exec };
 	struct init_msg m;
 	int fds[4];
 
+	if (ns_close_others(own, 3) == -1)
+		fail(&in, "closing descriptors");
 	(void)prctl(PR_SET_NAME, "errand-init", 0, 0, 0);
 	hear(&in, INIT_PLACED, &m, NULL, 0);
 	if (ns_become_root() == -1)

@@ -3,12 +3,9 @@
  * outside the job's pid namespace and cgroup; forks pid 1 and waits on
  * everything that concerns the job.  Messages are handled in keeper_chan.c.
  */
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-
-#include <linux/close_range.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -35,31 +32,16 @@
 #include "sandbox.h"
 #include "storeclient.h"
 
-#define FD_BASE 64      /* above everything that errand-exec had */
-
 /*
- * Keep our four descriptors and 0, 1, 2; everything else of errand-exec, other
+ * Keep our descriptors and 0, 1, 2; everything else of errand-exec, other
  * jobs' channels included, is closed.
  */
 static int
-descriptors(struct run *run)
+descriptors(const struct run *run)
 {
-	int *fds[] = { &run->chan, &run->store, &run->log, &run->values };
-	int base = FD_BASE;
-	size_t i;
+	int fds[] = { run->chan, run->store, run->log, run->values };
 
-	for (i = 0; i < 4; i++) {
-		if (*fds[i] >= base)
-			base = *fds[i] + 1;
-	}
-	for (i = 0; i < 4; i++) {
-		if (*fds[i] != -1 && (*fds[i] = fcntl(*fds[i],
-		    F_DUPFD_CLOEXEC, base)) == -1)
-			return (-1);
-	}
-	if (close_range(3, (unsigned int)base - 1, 0) == -1)
-		return (-1);
-	return (close_range((unsigned int)base + 4, ~0U, 0));
+	return (ns_close_others(fds, run->values == -1 ? 3 : 4));
 }
 
 /* Safe defaults, before anything of the job is looked at. */
@@ -477,7 +459,7 @@ conclude(struct keeper *k)
 		(void)keeper_fault(k, &err);
 	} else if (!k->started && r->err.code == ERR_NONE) {
 		(void)keeper_fault_step(k, "pid 1 of the sandbox was killed",
-		    ECHILD);
+		    0);
 	} else if (k->started && !k->done) {
 		r->signal = SIGKILL;
 		r->exit_code = 128 + SIGKILL;
@@ -487,6 +469,56 @@ conclude(struct keeper *k)
 	/* Both may be seen in one turn, the end first. */
 	if (k->started && k->ended_mono > k->started_mono)
 		r->run_us = k->ended_mono - k->started_mono;
+}
+
+/* Use the store's new channel, if there is one.  Nothing waits on the old. */
+static int
+store_switch(struct keeper *k)
+{
+	struct storeclient *sc;
+
+	if (k->newstore == -1)
+		return (-1);
+	if ((sc = storeclient_new(k->newstore, k->chan, keeper_hear,
+	    k)) == NULL)
+		return (-1);
+	k->newstore = -1;
+	storeclient_free(k->sc);
+	k->sc = sc;
+	return (0);
+}
+
+/* Wait for another store when this one is gone.  0 when there is one. */
+static int
+store_again(struct keeper *k)
+{
+	struct pollfd p = { .fd = k->chan, .events = POLLIN };
+
+	if (!storeclient_lost(k->sc))
+		return (-1);
+	log_info("job %s: the store is gone; waiting for it", k->run->job);
+	while (k->newstore == -1) {
+		if (poll(&p, 1, -1) == -1 && errno != EINTR)
+			return (-1);
+		if (keeper_hear(k) == -1)
+			return (-1);
+	}
+	return (store_switch(k));
+}
+
+/* What one store was given is collected again for the next. */
+static void
+collect_whole(struct keeper *k)
+{
+	const struct job_result before = k->result;
+
+	(void)store_switch(k);
+	for (;;) {
+		collect(k);
+		if (store_again(k) == -1)
+			return;
+		k->result = before;
+	}
 }
 
 /* After the end of all processes: the log, the changes, the result. */
@@ -506,7 +538,7 @@ settle(struct keeper *k)
 		    strerror(errno));
 		(void)keeper_fault(k, &err);
 	}
-	collect(k);
+	collect_whole(k);
 	k->result.collect_us = io_mono_us() - begin;
 	memset(&m, 0, sizeof(m));
 	m.op = JOBC_RESULT;
@@ -523,6 +555,7 @@ keeper_init(struct keeper *k, struct run *run, const struct exec_config *cfg)
 	k->cfg = cfg;
 	k->chan = run->chan;
 	k->ctl = k->go_fd = k->exec_fd = k->initfd = k->viewfd = -1;
+	k->newstore = -1;
 	k->tenant = k->jobdir = k->tree.lock = -1;
 	k->log_ready = 1;
 	if ((k->sc = storeclient_new(run->store, run->chan, keeper_hear,

@@ -65,7 +65,8 @@ keeper_fault_step(struct keeper *k, const char *step, int e)
 	memset(&err, 0, sizeof(err));
 	log_warnx("job %s: %s: %s", k->run->job, step, strerror(e));
 	(void)err_set(&err, ERR_SANDBOX, "the sandbox could not be made on "
-	    "the host: %s: %s%s", step, strerror(e),
+	    "the host: %s%s%s%s", step, e == 0 ? "" : ": ",
+	    e == 0 ? "" : strerror(e),
 	    e == ENOSPC || e == EUSERS ? " (out of namespaces or space: see "
 	    "the sysctls under user.max_, and df)" :
 	    e == ENOMEM || e == EAGAIN ? " (out of memory or processes)" : "");
@@ -161,6 +162,16 @@ on_signal(struct keeper *k, const struct job_msg *m)
 	return (-1);
 }
 
+/* Taken up by store_switch (keeper.c), when nothing waits on the old one. */
+static int
+on_store(struct keeper *k, int fd)
+{
+
+	io_close(&k->newstore);
+	k->newstore = fd;
+	return (0);
+}
+
 static const struct route {
 	uint8_t op;
 	int (*fn)(struct keeper *, const struct job_msg *);
@@ -173,19 +184,22 @@ static const struct route {
 };
 
 static int
-dispatch(struct keeper *k, const uint8_t *buf, size_t len)
+dispatch(struct keeper *k, const uint8_t *buf, size_t len, int fd)
 {
 	struct job_msg m;
 	size_t i;
 
 	if (job_msg_parse(buf, len, &m) == -1)
 		goto bad;
+	if (m.op == JOBC_STORE && fd != -1)
+		return (on_store(k, fd));
 	for (i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
-		if (routes[i].op == m.op)
+		if (routes[i].op == m.op && fd == -1)
 			return (routes[i].fn(k, &m));
 	}
 bad:
 	log_warnx("job %s: a message that cannot be read", k->run->job);
+	io_close(&fd);
 	k->closed = 1;
 	errno = ECANCELED;
 	return (-1);
@@ -196,15 +210,18 @@ keeper_hear(void *cookie)
 {
 	struct keeper *k = cookie;
 	uint8_t buf[PACKET];
+	size_t nfds;
 	ssize_t n;
+	int fd;
 
 	while (!k->closed) {
-		n = chan_recv_wait(k->chan, buf, sizeof(buf), NULL, NULL, 0);
+		nfds = 1;
+		n = chan_recv_wait(k->chan, buf, sizeof(buf), &fd, &nfds, 0);
 		if (n == -1 && errno == ETIMEDOUT)
 			return (0);
 		if (n <= 0)
 			break;
-		if (dispatch(k, buf, (size_t)n) == -1)
+		if (dispatch(k, buf, (size_t)n, nfds == 0 ? -1 : fd) == -1)
 			return (-1);
 	}
 	/* Nobody wants the job any more. */

@@ -175,5 +175,8 @@ main(int argc, char **argv)
 	dispatch_ready(d);
 	if (event_base_dispatch(base) == -1)
 		fatalx("the event loop failed");
-	return (dispatch_status(d));
+	dispatch_free(d);
+	event_base_free(base);
+	exec_filters_done(&filters);
+	return (0);
 }

@@ -22,6 +22,9 @@
  */
 pid_t ns_clone(uint64_t, int *);
 
+/* Close every descriptor over 2 but the ${n} (at most 8) given.  0 or -1. */
+int ns_close_others(const int *, size_t);
+
 /* A pidfd of ourselves, or -1. */
 int ns_pidfd_self(void);
 

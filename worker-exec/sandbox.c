@@ -218,3 +218,13 @@ exec_fence(struct exec_filters *f)
 		fatal("the filter of system calls");
 	free(r);
 }
+
+void
+exec_filters_done(struct exec_filters *f)
+{
+
+	free(f->none->filter);
+	free(f->none);
+	free(f->host->filter);
+	free(f->host);
+}

@@ -14,5 +14,6 @@ struct exec_filters {
  * one that has what keepers and jobs need.  Ends the process on failure.
  */
 void exec_fence(struct exec_filters *);
+void exec_filters_done(struct exec_filters *);
 
 #endif /* !ERRAND_EXEC_SANDBOX_H */

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include <linux/close_range.h>
 #include <linux/sched.h>
 
 #include <errno.h>
@@ -40,6 +41,38 @@ ns_clone(uint64_t flags, int *pidfd)
 		args.pidfd = (uint64_t)(uintptr_t)pidfd;
 	}
 	return ((pid_t)syscall(SYS_clone3, &args, sizeof(args)));
+}
+
+static int
+by_number(const void *a, const void *b)
+{
+	const int *x = a, *y = b;
+
+	return (*x < *y ? -1 : *x > *y);
+}
+
+int
+ns_close_others(const int *keep, size_t n)
+{
+	unsigned int from = 3;
+	int fds[8];
+	size_t i;
+
+	if (n > sizeof(fds) / sizeof(fds[0])) {
+		errno = EINVAL;
+		return (-1);
+	}
+	memcpy(fds, keep, n * sizeof(*fds));
+	qsort(fds, n, sizeof(*fds), by_number);
+	for (i = 0; i < n; i++) {
+		if (fds[i] < (int)from)
+			continue;
+		if (fds[i] > (int)from && close_range(from,
+		    (unsigned int)fds[i] - 1, 0) == -1)
+			return (-1);
+		from = (unsigned int)fds[i] + 1;
+	}
+	return (close_range(from, ~0U, 0));
 }
 
 int

@@ -15,6 +15,7 @@
 #include "lib/memfd.h"
 #include "lib/objrec.h"
 #include "lib/size.h"
+#include "proto/client_msg.h"
 #include "proto/limits.h"
 #include "proto/store_msg.h"
 #include "storeclient.h"
@@ -30,6 +31,20 @@ storeclient_fail(struct storeclient *sc, int err)
 		sc->failed = err;
 	errno = sc->failed;
 	return (-1);
+}
+
+/* The other end is gone. */
+static int
+lost(struct storeclient *sc)
+{
+
+	if (sc->failed == 0) {
+		sc->gone = 1;
+		(void)err_set(&sc->err, ERR_WORKER_LOST, "the host's store "
+		    "ended while the job needed it");
+		sc->err.retry = 1;
+	}
+	return (storeclient_fail(sc, EREMOTEIO));
 }
 
 struct storeclient *
@@ -88,6 +103,13 @@ storeclient_failed(const struct storeclient *sc)
 	return (sc->failed != 0);
 }
 
+int
+storeclient_lost(const struct storeclient *sc)
+{
+
+	return (sc->gone);
+}
+
 const struct err *
 storeclient_error(const struct storeclient *sc)
 {
@@ -116,7 +138,8 @@ storeclient_send(struct storeclient *sc, int op, uint32_t n, int fd)
 	}
 	rc = chan_send_wait(sc->fd, buf, (size_t)len, &fd, 1);
 	if (rc == -1) {
-		(void)storeclient_fail(sc, errno);
+		(void)(errno == EPIPE ? lost(sc) : storeclient_fail(sc,
+		    errno));
 		return (0);
 	}
 	return (m.id);
@@ -252,8 +275,10 @@ storeclient_wait(struct storeclient *sc)
 	if (wait_readable(sc) == -1)
 		return (storeclient_fail(sc, errno));
 	n = chan_recv_wait(sc->fd, sc->packet, CHAN_MSG_MAX, &fd, &nfds, -1);
-	if (n <= 0)
-		return (storeclient_fail(sc, n == 0 ? EPIPE : errno));
+	if (n == 0)
+		return (lost(sc));
+	if (n == -1)
+		return (storeclient_fail(sc, errno));
 	if (nfds == 0)
 		fd = -1;
 	if (store_msg_parse(sc->packet, (size_t)n, &m) == -1)

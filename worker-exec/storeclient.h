@@ -47,6 +47,9 @@ int storeclient_flush(struct storeclient *);
 /* Whether a call has failed; then all others do. */
 int storeclient_failed(const struct storeclient *);
 
+/* Whether that was because the store's end of the channel is gone. */
+int storeclient_lost(const struct storeclient *);
+
 /* What the store said when a call failed with EREMOTEIO. */
 const struct err *storeclient_error(const struct storeclient *);
 

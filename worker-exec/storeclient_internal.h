@@ -38,6 +38,7 @@ struct storeclient {
 	void *cookie;
 	uint64_t id;            /* of the last request */
 	int failed;             /* errno of the first failure */
+	uint8_t gone;           /* it was the end of the channel */
 	struct err err;
 	uint8_t *packet;
 

@@ -109,6 +109,11 @@ on_got(void *cookie, const struct store_msg *m, int *fd)
 		stream_fail(st, &m->u.error);
 		return;
 	}
+	if (m->u.ok.objects == 0) {
+		stream_failf(st, ERR_MISSING,
+		    "an object that was asked for is not in the store");
+		return;
+	}
 	if (fetched_take(&g->got, m, *fd) == -1 || g->got.count == 0 ||
 	    g->got.count > g->len / OBJ_REF_LEN) {
 		log_warnx("store: a bad answer to GET");

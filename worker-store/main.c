@@ -151,7 +151,7 @@ main(int argc, char **argv)
 	struct event_base *base;
 	struct store *st;
 	struct peer *sup;
-	int status;
+	int status, landlock;
 
 	log_init("store", o.level);
 
@@ -174,10 +174,10 @@ main(int argc, char **argv)
 		fatal("no channel on descriptor %d", CHAN_FD);
 
 	/* Fence. */
-	sandbox_fence(st->dirfd);
+	landlock = sandbox_fence(st->dirfd);
 
 	/* Serve: until fd 3 closes; then finish what is under way. */
-	peer_hello(sup);
+	peer_hello(sup, landlock);
 	if (event_base_dispatch(base) == -1)
 		fatalx("the event loop failed");
 	if (!st->broken)

@@ -165,11 +165,12 @@ send_msg(struct peer *p, const struct store_msg *m, int fd)
 }
 
 void
-peer_hello(struct peer *p)
+peer_hello(struct peer *p, int landlock)
 {
 	struct store_msg m = { .op = STORE_HELLO };
 
 	m.u.hello.version = CHANNEL_VERSION;
+	m.u.hello.landlock = landlock;
 	(void)snprintf(m.u.hello.software, sizeof(m.u.hello.software), "%s",
 	    ERRAND_VERSION);
 	send_msg(p, &m, -1);

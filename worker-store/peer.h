@@ -63,7 +63,7 @@ void peer_hold(struct peer *);
 void peer_release(struct peer *);
 
 /* Say that we are ready, in the first message of this end. */
-void peer_hello(struct peer *);
+void peer_hello(struct peer *, int landlock);
 
 /* End the channel after logging why. */
 void peer_close(struct peer *, const char *);

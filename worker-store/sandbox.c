@@ -64,7 +64,7 @@ static const struct sandbox_rule rules[] = {
  * Safe with any rights: both only take away.  The directory is the one that
  * was checked when it was opened.
  */
-void
+int
 sandbox_fence(int dirfd)
 {
 	const struct sandbox_path path = { .fd = dirfd, .writable = 1 };
@@ -78,4 +78,5 @@ sandbox_fence(int dirfd)
 	if (sandbox_seccomp(rules, sizeof(rules) / sizeof(rules[0]),
 	    SANDBOX_KILL) == -1)
 		fatal("seccomp");
+	return (abi);
 }

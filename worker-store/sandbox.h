@@ -6,6 +6,6 @@
  * From now on: nothing of the file system but what is below ${dirfd}, and the
  * system calls of the table.  Ends the process when that cannot be had.
  */
-void sandbox_fence(int);
+int sandbox_fence(int);
 
 #endif /* !ERRAND_STORE_SANDBOX_H */

@@ -327,28 +327,57 @@ map_dead(void)
 	map_fd(fd);
 }
 
+static void
+write_own(const char *name, const char *text)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/%s", name);
+	if ((fd = open(path, O_WRONLY)) == -1 ||
+	    write(fd, text, strlen(text)) == -1)
+		leave("no map of its own");
+	close(fd);
+}
+
+/* In a namespace, so mapped that another can be made below it. */
+static void
+go_deep(int to)
+{
+	char map[32];
+	int fd;
+
+	/* Asked before: inside it is nobody's. */
+	snprintf(map, sizeof(map), "0 %u 1\n", getuid());
+	if (unshare(CLONE_NEWUSER) == -1 ||
+	    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == -1)
+		leave("no user namespace");
+	write_own("setgroups", "deny");
+	write_own("uid_map", map);
+	write_own("gid_map", map);
+	fd = namespace();
+	(void)tell(to, "x", 1, &fd, 1);
+	for (;;)
+		pause();
+}
+
 /* A namespace below one of ours: not a child of the host's. */
 static void
 map_deep(void)
 {
-	int p[2], fd = -1;
-	struct clone_args a = {
-		.flags = CLONE_NEWUSER, .exit_signal = SIGCHLD
-	};
+	int p[2], fds[FDS_MAX];
+	size_t n;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, p) == -1)
 		leave("no pair");
-	if (syscall(SYS_clone3, &a, sizeof(a)) == 0) {
-		fd = namespace();
-		(void)tell(p[0], "x", 1, &fd, 1);
-		for (;;)
-			pause();
-	} else {
-		size_t n;
-
-		(void)hear(p[1], buf, sizeof(buf), &fd, &n);
+	if (fork() == 0) {
+		close(p[1]);
+		go_deep(p[0]);
 	}
-	map_fd(fd);
+	close(p[0]);
+	if (hear(p[1], buf, sizeof(buf), fds, &n) <= 0 || n != 1)
+		leave("no deep namespace");
+	map_fd(fds[0]);
 }
 
 static void
@@ -779,6 +808,7 @@ run(size_t nth, const struct exec_msg *m, int *fds, size_t nfds)
 		job = fds[RUN_JOB];
 		store = fds[RUN_STORE];
 		joblog = fds[RUN_LOG];
+		bad_fds[BAD_OWN] = job;
 		keeper(arg(nth < scene.n ? nth : scene.n - 1));
 	}
 	for (i = 0; i < nfds; i++)

@@ -36,7 +36,7 @@
 /* No stand-in needs all of it. */
 #pragma GCC diagnostic ignored "-Wunused-function"
 
-#define ARGS_MAX        16
+#define ARGS_MAX        128
 #define FDS_MAX         64      /* more than a channel allows */
 
 struct options {
@@ -48,7 +48,7 @@ struct options {
 };
 
 struct scenario {
-	char text[1024];
+	char text[8192];
 	size_t n;
 	char *word[ARGS_MAX + 1];       /* the name, then arguments */
 };

@@ -24,6 +24,7 @@ alien=$!
 
 # play NAME PATTERN: the next RUN is played so, and its job fails as ours.
 # What comes is written down first: the stand-in takes one list for its life.
+again
 plays=
 expect=
 play() {
@@ -55,7 +56,6 @@ play truncated 'lost: '
 play leaves 'lost: '
 play log-flood 'keeper: (its log grew|.*LOGACK|a message)'
 
-again
 mark
 scenario exec "* keepers calm$plays"
 stand_in exec

@@ -121,7 +121,8 @@ if [ "$(id -u)" -eq 0 ]; then
 	check 'and another user is served' errand -q -- true
 	# shellcheck disable=SC2086
 	kill $pids 2>/dev/null
-	wait
+	# shellcheck disable=SC2086
+	wait $pids
 else
 	skip 2 'needs root'
 fi

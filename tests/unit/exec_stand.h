@@ -509,35 +509,73 @@ stand_submit(struct stand *s, const struct stand_job *j, struct stand_out *o,
 	return (rd);
 }
 
-/* Run one job to its end. */
+#define STAND_MANY      32
+
+static inline void
+stand_gone(struct stand *s, struct stand_out *o, size_t n, size_t *left)
+{
+	struct exec_msg m;
+	size_t i;
+
+	if (!stand_recv_exec(s, &m, 0))
+		return;
+	assert_int_equal(m.op, EXEC_GONE);
+	for (i = 0; i < n; i++) {
+		if (strcmp(o[i].id, m.u.gone.job) != 0)
+			continue;
+		assert_int_equal(o[i].gone, -1);
+		o[i].gone = m.u.gone.status;
+		o[i].us_gone = io_mono_us();
+		--*left;
+		return;
+	}
+	fail_msg("job %s is not ours", m.u.gone.job);
+}
+
+/* Run ${n} jobs at once, each to its end. */
+static inline void
+stand_run_many(struct stand *s, const struct stand_job *j, struct stand_out *o,
+    size_t n)
+{
+	struct pollfd p[2 * STAND_MANY + 1];
+	int ends[STAND_MANY][2], logs[STAND_MANY];
+	size_t i, left = n, open = 2 * n;
+
+	assert_true(n <= STAND_MANY);
+	for (i = 0; i < n; i++)
+		logs[i] = stand_submit(s, &j[i], &o[i], ends[i]);
+	while (left > 0 || open > 0) {
+		for (i = 0; i < 2 * n; i++)
+			p[i] = (struct pollfd){ .fd = ends[i / 2][i % 2],
+			    .events = POLLIN };
+		p[2 * n] = (struct pollfd){ .fd = left > 0 ? s->chan : -1,
+		    .events = POLLIN };
+		if (poll(p, 2 * n + 1, 60000) <= 0)
+			fail_msg("job %s does not end", o[0].id);
+		for (i = 0; i < 2 * n; i++) {
+			int *fd = &ends[i / 2][i % 2];
+
+			if (p[i].revents && !(i % 2 == 0 ? stand_job_msg(s,
+			    &j[i / 2], &o[i / 2], fd) : stand_store(s, *fd))) {
+				io_close(fd);
+			}
+		}
+		if (p[2 * n].revents)
+			stand_gone(s, o, n, &left);
+		for (i = 0, open = 0; i < 2 * n; i++)
+			open += ends[i / 2][i % 2] != -1;
+	}
+	for (i = 0; i < n; i++) {
+		stand_log_read(logs[i], &o[i]);
+		close(logs[i]);
+	}
+}
+
 static inline void
 stand_run(struct stand *s, const struct stand_job *j, struct stand_out *o)
 {
-	struct pollfd p[3];
-	struct exec_msg m;
-	int ends[2], log;
 
-	log = stand_submit(s, j, o, ends);
-	while (o->gone == -1 || ends[0] != -1 || ends[1] != -1) {
-		p[0] = (struct pollfd){ .fd = ends[0], .events = POLLIN };
-		p[1] = (struct pollfd){ .fd = ends[1], .events = POLLIN };
-		p[2] = (struct pollfd){ .fd = o->gone == -1 ? s->chan : -1,
-		    .events = POLLIN };
-		if (poll(p, 3, 60000) <= 0)
-			fail_msg("job %s does not end", o->id);
-		if (p[0].revents && !stand_job_msg(s, j, o, &ends[0]))
-			io_close(&ends[0]);
-		if (p[1].revents && !stand_store(s, ends[1]))
-			io_close(&ends[1]);
-		if (p[2].revents && stand_recv_exec(s, &m, 0)) {
-			assert_int_equal(m.op, EXEC_GONE);
-			assert_string_equal(m.u.gone.job, o->id);
-			o->gone = m.u.gone.status;
-			o->us_gone = io_mono_us();
-		}
-	}
-	stand_log_read(log, o);
-	close(log);
+	stand_run_many(s, j, o, 1);
 }
 
 static inline void

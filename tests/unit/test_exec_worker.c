@@ -395,6 +395,73 @@ test_tree(void **state)
 	says(&j, "pwd; ls", "/workspace/a/sub\ndeep\n");
 }
 
+/* Many objects: batches, several under way, lists of chunks. */
+static void
+test_large_tree(void **state)
+{
+	struct stand_job j = { .argv = NULL };
+	char *text, *p;
+	int d, f;
+
+	(void)state;
+	assert_non_null(text = p = malloc(1 << 20));
+	for (d = 0; d < 30; d++) {
+		p += sprintf(p, "d 755 d%02d\n", d);
+		for (f = 0; f < 40; f++)
+			p += sprintf(p, "f 644 d%02d/f%02d = %d of %d\n", d,
+			    f, f, d);
+	}
+	p += sprintf(p, "f 600 huge = @20000000\nf 600 z = end\n");
+	j.root = ttree_make(&st.store, text);
+	free(text);
+	says(&j, "find . -type f | wc -l; cat d*/* | wc -c; "
+	    "tail -c 3 huge | od -An -tx1 | wc -w; wc -c <huge; cat z",
+	    "1202\n8950\n3\n20000000\nend");
+	says(&j, "cat d29/f39 z", "39 of 29end");
+}
+
+static void
+test_at_once(void **state)
+{
+	static const char *const argv[] = SH("cat f; echo $ERRAND_JOB >>f");
+	struct stand_job j[12];
+	struct stand_out o[12];
+	size_t i;
+
+	(void)state;
+	memset(j, 0, sizeof(j));
+	for (i = 0; i < 12; i++) {
+		j[i].argv = argv;
+		j[i].root = ttree_make(&st.store, i % 3 == 0 ?
+		    "f 644 f = at once\n" : "f 644 f = at once too\n");
+	}
+	stand_run_many(&st, j, o, 12);
+	for (i = 0; i < 12; i++) {
+		show(&o[i]);
+		assert_int_equal(o[i].result.err.code, ERR_NONE);
+		assert_int_equal(o[i].result.changes.count, 1);
+		assert_int_equal(o[i].gone, 0);
+		assert_string_equal((char *)o[i].out[0], i % 3 == 0 ?
+		    "at once" : "at once too");
+		stand_out_done(&o[i]);
+	}
+}
+
+static void
+test_pids_limit(void **state)
+{
+	static const char *const argv[] = SH("for i in 1 2 3 4 5 6 7 8 9; do "
+	    "sleep 5 & done; echo no");
+	struct stand_job j = { .argv = argv, .limits.pids = 5 };
+	struct stand_out o;
+
+	(void)state;
+	stand_run(&st, &j, &o);
+	assert_int_not_equal(o.result.exit_code, 0);
+	assert_string_equal((char *)o.out[0], "");
+	stand_out_done(&o);
+}
+
 /* What a script changes, as a list, and that the tree after agrees. */
 static void
 changes(const char *before, const char *script, const char *list,
@@ -774,6 +841,33 @@ test_nothing_is_left(void **state)
 	free(after);
 }
 
+/* Trees that were laid out are kept, but not for ever. */
+static void
+test_tree_cache(void **state)
+{
+	static const char *const argv[] = { "true", NULL };
+	struct stand_job j = { .argv = argv };
+	struct stand_out o;
+	char text[32], trees[128];
+	unsigned int gets;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 70; i++) {
+		(void)snprintf(text, sizeof(text), "f 644 f = %d\n", i);
+		j.root = ttree_make(&st.store, text);
+		stand_run(&st, &j, &o);
+		assert_int_equal(o.result.err.code, ERR_NONE);
+		stand_out_done(&o);
+	}
+	(void)snprintf(trees, sizeof(trees), "%s/%u/trees", st.dir, st.tenant);
+	assert_true(count(trees) <= 64 && count(trees) > 60);
+	gets = st.gets;
+	stand_run(&st, &j, &o);
+	assert_int_equal(st.gets, gets + 1);    /* the spec alone */
+	stand_out_done(&o);
+}
+
 static void
 test_hello(void **state)
 {
@@ -819,6 +913,9 @@ main(void)
 		cmocka_unit_test(test_refused_calls),
 		cmocka_unit_test(test_init_is_out_of_reach),
 		cmocka_unit_test(test_tree),
+		cmocka_unit_test(test_large_tree),
+		cmocka_unit_test(test_at_once),
+		cmocka_unit_test(test_pids_limit),
 		cmocka_unit_test(test_no_change),
 		cmocka_unit_test(test_changes),
 		cmocka_unit_test(test_hostile_changes),
@@ -828,6 +925,7 @@ main(void)
 		cmocka_unit_test(test_kill),
 		cmocka_unit_test(test_cancel),
 		cmocka_unit_test(test_missing_object),
+		cmocka_unit_test(test_tree_cache),
 		cmocka_unit_test(test_nothing_is_left),
 	};
 

@@ -355,8 +355,11 @@ test_compile(void **state)
 	free(prog.filter);
 
 	/* Too long for the kernel: said at once, not cut off. */
-	for (i = 0; i < NITEMS(many); i++)
+	for (i = 0; i < NITEMS(many); i++) {
 		many[i].nr = (int)i;
+		many[i].act = SANDBOX_ERRNO;
+		many[i].err = 1 + (int)(i % 2);
+	}
 	assert_int_equal(sandbox_compile(many, NITEMS(many), SANDBOX_KILL,
 	    &prog), -1);
 	assert_int_equal(errno, E2BIG);

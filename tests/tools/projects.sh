@@ -1,27 +1,28 @@
-#!/bin/sh
+# shellcheck shell=sh
 # Real projects build in a job exactly as they build here: the same path, the
 # same environment, and afterwards the same names, types, modes, contents and
 # links, the same output, the same exit code.  Then again, and nothing is sent.
+# Sourced after lib.sh and jobs.sh:
+#
+#	projects_begin NAME...
+#	project NAME COMMAND
 
-. "$(dirname "$0")/../lib.sh"
-. "$TOP/tests/tools/jobs.sh"
-need_root
-need_program git gcc make unshare setpriv
-mkdir "$T/src"
-if ! sh "$TOP/tests/tools/debian-source.sh" "$T/src" lua5.4 zlib hello \
-    2>"$T/src.err"; then
-	diag "$(cat "$T/src.err")"
-	skip_all 'needs a Debian mirror'
-fi
-start_daemon
-ERRAND_TIME=200
 epoch=1700000000
-host_name=$(errand -q --no-snapshot -- uname -n)
 
-# What is built, and how.
-lua='make -C src linux MYCFLAGS=-g'
-zlib='sh -c "./configure && make && make test"'
-hello='sh -c "./configure --disable-dependency-tracking && make && src/hello"'
+projects_begin() {
+	need_root
+	need_program git gcc make unshare setpriv
+	mkdir "$T/src" "$T/root"
+	if ! sh "$TOP/tests/tools/debian-source.sh" "$T/src" "$@" \
+	    2>"$T/src.err"; then
+		diag "$(cat "$T/src.err")"
+		skip_all 'needs a Debian mirror'
+	fi
+	start_daemon
+	ERRAND_TIME=200
+	host_name=$(errand -q --no-snapshot -- uname -n)
+	path=$(errand -q --no-snapshot -- printenv PATH)
+}
 
 # local_build DIR COMMAND: as the job would have it, in a mount namespace of
 # its own with DIR at /workspace, as uid 1000.  A fresh root is needed since
@@ -109,25 +110,22 @@ try() {
 	check "$name, $how: the same $(wc -l <"$T/$name.manifest") files" \
 	    diff "$T/$name.manifest" "$T/job.manifest"
 	is "$(field changes.complete)" true "$name, $how: all changes were collected"
-	errand -q $all -e SOURCE_DATE_EPOCH=$epoch -- "$@" >"$T/again.out" 2>"$T/again.err"
+	errand -q $all -e SOURCE_DATE_EPOCH=$epoch -- "$@" \
+	    >"$T/again.out" 2>"$T/again.err"
 	is "$? $(field tree.shipped_objects) $(field tree.shipped_bytes)" \
 	    "$(cat "$T/$name.rc") 0 0" \
 	    "$name, $how: the second time no object and no byte is sent"
 	check "$name, $how: and the output is the same" cmp "$T/job.out" "$T/again.out"
 }
 
-mkdir "$T/root"
-path=$(errand -q --no-snapshot -- printenv PATH)
-for p in lua5.4 zlib hello; do
-	eval "cmd=\$${p%%5*}"
-	cp -a "$T/src/$p" "$T/local"
-	local_build "$T/local" "$cmd" >"$T/$p.out" 2>"$T/$p.err"
-	echo $? >"$T/$p.rc"
-	is "$(cat "$T/$p.rc")" 0 "$p builds here"
-	manifest "$T/local" >"$T/$p.manifest"
+# project NAME COMMAND: here, then in jobs
+project() {
+	cp -a "$T/src/$1" "$T/local"
+	local_build "$T/local" "$2" >"$T/$1.out" 2>"$T/$1.err"
+	echo $? >"$T/$1.rc"
+	is "$(cat "$T/$1.rc")" 0 "$1 builds here"
+	manifest "$T/local" >"$T/$1.manifest"
 	rm -rf "$T/local"
-	try "$p" "$cmd" git
-	try "$p" "$cmd" all
-done
-
-done_testing
+	try "$1" "$2" git
+	try "$1" "$2" all
+}

@@ -1,0 +1,11 @@
+#!/bin/sh
+# A real project with Autoconf and Automake; see tests/tools/projects.sh.
+
+. "$(dirname "$0")/../lib.sh"
+. "$TOP/tests/tools/jobs.sh"
+. "$TOP/tests/tools/projects.sh"
+projects_begin hello
+project hello \
+    'sh -c "./configure --disable-dependency-tracking && make && ./hello"'
+
+done_testing

@@ -1,0 +1,11 @@
+#!/bin/sh
+# Two real projects with makefiles of their own; see tests/tools/projects.sh.
+
+. "$(dirname "$0")/../lib.sh"
+. "$TOP/tests/tools/jobs.sh"
+. "$TOP/tests/tools/projects.sh"
+projects_begin lua5.4 zlib
+project lua5.4 'make -C src linux MYCFLAGS=-g'
+project zlib 'sh -c "./configure && make && make test"'
+
+done_testing

@@ -1,0 +1,82 @@
+#!/bin/sh
+# errandd --user: an ordinary user's own daemon.
+
+. "$(dirname "$0")/../lib.sh"
+. "$TOP/tests/tools/jobs.sh"
+uid=$((600000 + $$))
+if [ "$(id -u)" -eq 0 ]; then
+	need_program setpriv
+	u() { as_uid $uid env XDG_RUNTIME_DIR="$T/u/run" XDG_STATE_HOME="$T/u/state" "$@"; }
+else
+	uid=$(id -u)
+	u() { env XDG_RUNTIME_DIR="$T/u/run" XDG_STATE_HOME="$T/u/state" "$@"; }
+fi
+unset ERRAND_HOST
+mkdir -m 700 "$T/u" "$T/u/run" "$T/u/state" "$T/u/tree"
+[ "$(id -u)" -ne 0 ] || chown -R $uid "$T/u"
+cd / || exit 1
+if ! u unshare -U true 2>"$T/err"; then
+	skip_all 'needs user namespaces for ordinary users'
+fi
+sock=$T/u/run/errand/errand.sock
+u setsid "$BIN/errandd" --user -d >>"$T/errandd.log" 2>&1 </dev/null &
+check 'it starts' wait_for 20 u "$BIN/errandctl" -s "$T/u/run/errand/control.sock" status
+daemon_pid=$(pgrep -o -u $uid -x errandd)
+u "$BIN/errandctl" -s "$T/u/run/errand/control.sock" --json status >"$T/json"
+is "$("$TOOLS/jget" rootless <"$T/json")" true 'and says what it is'
+is "$(stat -c '%a %u' "$sock")" "600 $uid" 'its socket is the user'\''s alone'
+
+e() { u sh -c 'cd "$1" && shift && exec timeout 60 "$@"' sh "$T/u/tree" "$BIN/errand" "$@"; }
+u sh -c "cd '$T/u/tree' && : >.errandignore && echo 1 >f && mkdir d && echo x >d/g"
+e -q -- sh -c 'cat f; id -u; pwd; echo 2 >f; rm d/g; echo n >d/n; exit 3' >"$T/out" 2>"$T/err"
+is "$? $(tr '\n' ' ' <"$T/out")" '3 1 1000 /workspace ' 'a job runs'
+is "$(e diff last)" "D d/g${NL}A d/n${NL}M f" 'diff'
+check 'fetch' e fetch last -o "$T/u/fetched"
+is "$(cat "$T/u/fetched/f" "$T/u/fetched/d/n" | tr '\n' ' ')" '2 n ' 'brings the changes'
+check 'receipt' e receipt last -o "$T/u/r"
+check 'verify' e verify "$T/u/r"
+is "$(e -q -- sh -c 'cat /proc/self/uid_map' | tr -s ' ')" ' 1000 0 1' \
+    'as one mapped user'
+run e -q -- ./none
+is "$rc" 127 'exit codes as elsewhere'
+run e -q --timeout 1 -- sleep 100
+is "$rc" 143 'and the time limit'
+run e -q --net host -- true
+like "$rc" '^(0|120)$' '--net host is allowed or refused, not ignored'
+J=$(e -d -- sleep 100)
+run e kill "$J"
+is "$rc" 0 'kill'
+if [ "$(id -u)" -eq 0 ]; then
+	ERRAND_HOST=unix:$sock
+	export ERRAND_HOST
+	run as_uid 54322 "$BIN/errand" ps
+	is "$rc" 1 'another user is not served'
+	unset ERRAND_HOST
+else
+	skip 1 'needs root'
+fi
+J=$(e -d -- sleep 100)
+group=$daemon_pid
+stop_daemon
+check 'it stops' gone "$group"
+check 'and leaves no process' sh -c "! pgrep -u $uid"
+is "$(ls -A "$T/u/run/errand" 2>/dev/null)" '' 'no socket'
+is "$(find "$T/u/state/errand/run" -mindepth 3 2>/dev/null | grep -v '/trees' | head -n 3)" '' \
+    'and no work area'
+case $(u grep -c "$T" /proc/mounts) in
+0) ok 'nor a mount' ;;
+*) not_ok 'nor a mount' ;;
+esac
+
+# --- a private daemon that the client starts ---
+
+run e -q -- cat f
+is "$rc $(cat "$T/out")" '0 1' 'without a host the client starts one'
+run e -q -- cat f
+is "$rc" 0 'and uses it again'
+daemon_pid=$(pgrep -o -u $uid -x errandd)
+p=$daemon_pid
+stop_daemon
+check 'it ends when told to' gone "$p"
+
+done_testing
