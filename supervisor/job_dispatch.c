@@ -98,13 +98,19 @@ on_place(struct job *j, const struct job_msg *m, int *fds)
 	const struct userns *ns = j->sup->cfg->rootless ? NULL : &j->userns;
 
 	(void)m;
-	/* Dead already: there is nobody to place, and the result says why. */
-	if (place_priv(fds[0], ns, j->cgroup) == -1 && errno != ESRCH) {
+	if (place_priv(fds[0], ns, j->cgroup) == -1) {
+		/* Dead already: there is nobody to place, and so nobody that
+		 * could be started; the result says why. */
+		if (errno == ESRCH) {
+			send_op(j, JOBC_PLACED);
+			return (0);
+		}
 		log_warn("job %s: place", j->rec.id);
 		return (-1);
 	}
 	j->pid1_fd = fds[0];
 	fds[0] = -1;
+	job_cpus(j);
 	j->phase = KEEPER_PLACED;
 	send_op(j, JOBC_PLACED);
 	return (0);
@@ -135,13 +141,16 @@ job_on_logack(evutil_socket_t fd, short what, void *cookie)
 
 	(void)fd;
 	(void)what;
+	evtimer_del(&j->logack);
 	j->last_log_us = io_mono_us();
+	j->log_early = 0;
 	send_op(j, JOBC_LOGACK);
 }
 
 /*
  * Followers are woken at once; the keeper may tell the next growth a little
- * later, so that a flood of output is not a flood of messages.
+ * later, so that a flood of output is not a flood of messages.  One more may
+ * come without being asked for, the last.
  */
 static int
 on_log(struct job *j, const struct job_msg *m, int *fds)
@@ -151,14 +160,14 @@ on_log(struct job *j, const struct job_msg *m, int *fds)
 	(void)fds;
 	if (m->u.log_bytes < j->log_bytes)
 		return (violation(j, "its log shrank"));
+	if (evtimer_pending(&j->logack, NULL) && j->log_early++ > 0)
+		return (violation(j, "more about its log than was asked for"));
 	j->log_bytes = m->u.log_bytes;
 	conn_job_log(j);
 	if (io_mono_us() - j->last_log_us >= LOG_GAP_US) {
 		job_on_logack(-1, 0, j);
 		return (0);
 	}
-	if (evtimer_pending(&j->logack, NULL))
-		return (0);
 	return (evtimer_add(&j->logack, &tv));
 }
 

@@ -234,6 +234,14 @@ result_take(struct job *j)
 	j->rec.changes = r->changes;
 	if (r->err.code != ERR_NONE && j->fault.code == ERR_NONE)
 		j->fault = r->err;
+	/* What could not be collected is no fault of the job's end. */
+	if (r->err.code == ERR_NONE && r->ran && !r->changes.complete) {
+		j->remark = r->err;
+		j->remark.code = ERR_LIMIT;
+		if (j->remark.text[0] == '\0')
+			snprintf(j->remark.text, sizeof(j->remark.text),
+			    "not all changes could be collected");
+	}
 	if (j->limit == JOB_LIMIT_NONE)
 		j->limit = r->limit;
 	if (j->rec.usage.oom_kills > 0)

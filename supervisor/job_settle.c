@@ -54,7 +54,7 @@ job_settle(struct job *j)
 	}
 	if (j->rec.times.ended == 0)
 		j->rec.times.ended = io_real_us();
-	j->rec.reason = j->fault;
+	j->rec.reason = j->fault.code != ERR_NONE ? j->fault : j->remark;
 	j->rec.limit = j->limit;
 	j->rec.state = (uint8_t)state_of(j);
 	if (j->rec.state == JOB_KILLED && j->rec.reason.code == ERR_NONE &&

@@ -4,6 +4,7 @@
 #include <sys/queue.h>
 
 #include <event2/event_struct.h>
+#include <sched.h>
 #include <stdint.h>
 
 #include "priv.h"
@@ -90,6 +91,7 @@ struct job {
 	int keeper_fd, pid1_fd;
 	struct userns userns;
 	struct cgroup *cgroup;
+	cpu_set_t cpus;                 /* it is shown; none: all */
 	int slot;
 	/* its end */
 	int doomed;                     /* shall not run (any more) */
@@ -98,12 +100,14 @@ struct job {
 	int user_kill;                  /* a signal was asked for */
 	uint8_t limit;                  /* enum job_limit that we saw reached */
 	struct err fault;               /* of ours; code NONE: none */
+	struct err remark;      /* the job is well, but: a reason to give */
 	int pids_hit;
 	enum job_wait waits;
 	struct event timer;
 	struct event logack;
 	uint64_t wait_until;            /* monotonic, for WAIT_EMPTY */
 	uint64_t last_log_us;
+	unsigned int log_early;         /* LOGs since a LOGACK is held back */
 	uint64_t log_bytes;
 	/* monotonic, for the phases */
 	uint64_t t_submit, t_admit, t_start, t_settle;
@@ -168,6 +172,9 @@ int job_start(struct job *);
 void job_store_again(struct job *);
 /* Let it execute, if all is ready for that. */
 void job_go(struct job *);
+
+/* job_cpus.c: let it see as many processors as it may use. */
+void job_cpus(struct job *);
 
 /* job_end.c */
 /* Deliver a signal, as SNAP_SIGNAL says; ${limit} if a limit is why. */

@@ -58,6 +58,7 @@ preexec_worker(const char *path, char **argv, int chan)
 	(void)execve(path, argv, env);
 
 err0:
-	dprintf(STDERR_FILENO, "supervisor: %s: %s\n", path, strerror(errno));
+	dprintf(STDERR_FILENO, "supervisor: %s: %s; install the programs of "
+	    "this release there, or set worker_dir\n", path, strerror(errno));
 	_exit(EXIT_SYSTEM);
 }

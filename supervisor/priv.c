@@ -15,6 +15,7 @@
 #include <inttypes.h>
 #include <linux/nsfs.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,14 +36,17 @@ pidfd_dead(int pidfd)
 	return (pidfd == -1 || poll(&p, 1, 0) != 0);
 }
 
-/* The number behind a pidfd, in our pid namespace; -1 if it has none. */
+/*
+ * The number behind a pidfd, in our pid namespace; -1 if it has none: ESRCH,
+ * the process has ended; EBADF, it is no pidfd, or not of a process of ours.
+ */
 static pid_t
 pidfd_pid(int pidfd)
 {
 	char path[64], *p;
 	uint8_t *buf;
 	size_t len;
-	long pid = -1;
+	long pid = 0;
 
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
 	if (io_file_read(AT_FDCWD, path, 4096, &buf, &len) == -1)
@@ -51,7 +55,7 @@ pidfd_pid(int pidfd)
 		pid = strtol(p + 5, NULL, 10);
 	free(buf);
 	if (pid <= 0) {
-		errno = ESRCH;
+		errno = pid == 0 ? EBADF : ESRCH;
 		return (-1);
 	}
 	return ((pid_t)pid);
@@ -243,6 +247,26 @@ err1:
 	io_close(&proc);
 err0:
 	return (-1);
+}
+
+/*
+ * Safe because: it was found to be pid 1 of the job when it was placed.  Should
+ * it die right now and its number be another's, that one runs on fewer
+ * processors, and we say so.
+ */
+int
+cpus_priv(int pidfd, const cpu_set_t *cpus)
+{
+	pid_t pid;
+
+	if ((pid = pidfd_pid(pidfd)) == -1 ||
+	    sched_setaffinity(pid, sizeof(*cpus), cpus) == -1)
+		return (-1);
+	if (pidfd_dead(pidfd)) {
+		errno = ESRCH;
+		return (-1);
+	}
+	return (0);
 }
 
 /* Safe because: a pidfd never stands for another process than it was made of,

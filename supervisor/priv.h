@@ -1,6 +1,7 @@
 #ifndef ERRAND_PRIV_H
 #define ERRAND_PRIV_H
 
+#include <sched.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -39,6 +40,9 @@ int map_priv(int, const struct map_rule *, struct userns *);
  * the job's cgroups.  0, or -1 with errno.
  */
 int place_priv(int, const struct userns *, struct cgroup *);
+
+/* The processors a sandbox whose process was placed may use.  0 or -1. */
+int cpus_priv(int, const cpu_set_t *);
 
 /* SIGKILL to what a pidfd stands for; already dead is fine. */
 void kill_priv(int);

@@ -32,6 +32,8 @@
 #include "sandbox.h"
 #include "storeclient.h"
 
+#define PIDS_MORE       8       /* so that the cgroup's limit is met first */
+
 /*
  * Keep our descriptors and 0, 1, 2; everything else of errand-exec, other
  * jobs' channels included, is closed.
@@ -232,6 +234,8 @@ command_make(struct keeper *k, const struct job_spec *spec)
 	int fd;
 
 	memset(&err, 0, sizeof(err));
+	if (f.pids != 0 && !k->cfg->rootless)
+		f.pids += PIDS_MORE;
 	if (k->run->values != -1 && memfd_map(k->run->values, LIMIT_ENV_BYTES,
 	    &f.values, &f.values_len) == -1) {
 		(void)err_set(&err, ERR_INVALID, "the values of the "

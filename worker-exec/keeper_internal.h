@@ -38,7 +38,7 @@ struct keeper {
 	int exec_fd;            /* -1 once it was read to its end */
 	int initfd;
 	int viewfd;             /* the job's mount namespace, or -1 */
-	int newstore;           /* a store channel that is not used yet, or -1 */
+	int newstore;           /* a store channel not used yet, or -1 */
 	pid_t init;
 
 	uint8_t mapped, placed, go, started, done;

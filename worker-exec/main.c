@@ -37,9 +37,9 @@
  *	                Lays out the tree, makes the overlay, reads the output,
  *	                collects the changes; talks to errandd and to the store.
  *	                Not in the job's cgroup.
- *	pid 1           in the keeper's user namespace, and in new pid, mount and
- *	                cgroup namespaces.  Makes the job's view of the file
- *	                system, reaps, delivers signals.  Forked, never executed.
+ *	pid 1           in the keeper's user namespace, and in new pid, mount
+ *	                and cgroup namespaces.  Makes the job's view of files, reaps,
+ *	                delivers signals.  Forked, never executed.
  *	the command     in a user namespace below, as uid 1000 or 0, without
  *	                capabilities over any namespace but that empty one.
  *

@@ -80,8 +80,7 @@ limits(const struct command *c)
 	struct rlimit files = { NOFILE_SOFT, NOFILE_HARD };
 	/* 1, not 0: the kernel then does not start a core handler either. */
 	struct rlimit core = { 1, 1 };
-	/* Beyond the cgroup's, so that it is the cgroup that says no. */
-	struct rlimit procs = { c->pids + 16UL, c->pids + 16UL }, had;
+	struct rlimit procs = { c->pids, c->pids }, had;
 
 	if (getrlimit(RLIMIT_NOFILE, &had) == 0 && had.rlim_max < NOFILE_HARD) {
 		files.rlim_max = had.rlim_max;
@@ -91,7 +90,7 @@ limits(const struct command *c)
 	if (setrlimit(RLIMIT_NOFILE, &files) == -1 ||
 	    setrlimit(RLIMIT_CORE, &core) == -1)
 		fail(EXEC_FD, PREEXEC_FENCE, "resource limits");
-	/* A second wall where there is a cgroup, the only one elsewhere. */
+	/* A second wall behind a cgroup, the only one elsewhere. */
 	if (c->pids != 0)
 		(void)setrlimit(RLIMIT_NPROC, &procs);
 }

@@ -6,7 +6,7 @@
  * sandboxes are made of and nothing else of the host, so that a copy costs the
  * same on every host.
  */
-#define TEMPLATE_VIEW   "/view"         /* root of a job, without private parts */
+#define TEMPLATE_VIEW   "/view"         /* a job's root, but its private parts */
 #define TEMPLATE_WORK   "/work"         /* the work root */
 #define TEMPLATE_NET    "/net"          /* hosts and resolv.conf of the host */
 #define TEMPLATE_EMPTY  "/empty"        /* a directory with nothing in it */

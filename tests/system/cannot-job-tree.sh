@@ -2,6 +2,7 @@
 # What a job leaves in its workspace is data: links are never followed, what
 # looks like the overlay's own marks is not believed, and whatever cannot be
 # kept is said.
+# shellcheck disable=SC2016,SC2154
 
 . "$(dirname "$0")/../lib.sh"
 
@@ -33,11 +34,12 @@ run() {
 	err=$(cat "$T/err")
 	errand status last --json >"$T/json" 2>&1
 	diff=$(errand diff last 2>"$T/diff.err")
+	[ ! -d "$T/got" ] || chmod -R u+rwx "$T/got"
 	rm -rf "$T/got"
 	errand fetch -q -o "$T/got" last >"$T/fetch.out" 2>&1
 	fetch_rc=$?
 }
-complete() { is "$rc:$(sed -n 's/.*"changes":{[^}]*"complete":\([a-z]*\).*/\1/p' \
+whole() { is "$rc:$(sed -n 's/.*"changes":{[^}]*"complete":\([a-z]*\).*/\1/p' \
     "$T/json" | head -n 1)" 0:true "$1"; }
 fine() {
 	check "$1: errandd is the same" test -e "/proc/$daemon_pid/exe"
@@ -52,7 +54,7 @@ swept() { [ -z "$(find "$T/state/run" -path '*/jobs/*' 2>/dev/null)" ]; }
 run 'ln -s /etc/passwd passwd; ln -s ../../../../../etc up
     ln -s /proc/self/root root; ln -s loop loop; ln -s . self
     ln -s /nowhere dangling; ln -s "$(printf "a\nb")" newline'
-complete "links are collected"
+whole "links are collected"
 is "$diff" 'A dangling
 A loop
 A newline
@@ -69,7 +71,7 @@ fine links
 # A directory of the tree becomes a link.
 run 'rm -r dir secret; ln -s /etc dir; ln -s plain secret; mv plain moved
     ln -s moved plain'
-complete "directories become links"
+whole "directories become links"
 like "$diff" '^T dir$' "dir became a link"
 like "$diff" '^T plain$' "plain became a link"
 like "$diff" '^A moved/file$' "what was moved is there"
@@ -81,20 +83,20 @@ fine "directories to links"
 run 'mkdir r; (setsid sh -c "while :; do mkdir r/a; echo >r/a/f; rm -r r/a
     ln -s /etc r/a; rm r/a; done" >/dev/null 2>&1 &); i=0
     while [ $i -lt 300 ]; do i=$((i + 1)); ls r >/dev/null; done; exit 0'
-complete "a race against the collector"
+whole "a race against the collector"
 is "$(printf '%s\n' "$diff" | grep -vcE '^A r(/a(/f)?)?$')" 0 \
     "race: but one of its states"
 fine race
 
 run 'echo one >farm0; i=1
     while [ $i -le 400 ]; do ln farm0 farm$i; i=$((i + 1)); done'
-complete "hard links are collected"
+whole "hard links are collected"
 is "$(printf '%s\n' "$diff" | grep -c '^A farm')" 401 "hard links: all of them"
 is "$(cat "$T/got/farm400")" one "hard links: with their content"
 fine "hard links"
 
 run 'ln x linked 2>&1; echo more >>linked; cat x'
-complete "a hard link to a file of the tree"
+whole "a hard link to a file of the tree"
 is "$(cat "$T/out")" 'x
 more' "it is one file for the job"
 is "$(cat x)" x "and the submitter's stays"
@@ -113,7 +115,7 @@ like "$diff" '^D x$' "FIFOs: what was in their place has gone"
 fine FIFOs
 
 run './job_syscalls names n'
-complete "names of every byte"
+whole "names of every byte"
 is "$(errand diff -z last | tr '\0' '\n' | grep -ac '^A n/')" 254 \
     "names: all of them"
 is "$(find "$T/got/n" -type f -print0 | tr -dc '\0' | wc -c)" 254 \
@@ -131,7 +133,7 @@ like "$diff" '^A sub/kept$' "what is beside it is"
 fine .git
 
 run './job_syscalls deep 3000'
-complete "3000 directories in one another"
+whole "3000 directories in one another"
 is "$(printf '%s\n' "$diff" | grep -c bottom)" 1 "deep: to the bottom"
 is "$fetch_rc" 0 "deep: and can be fetched"
 is "$(find "$T/got" -name bottom | wc -l)" 1 "deep: all the way down"
@@ -150,7 +152,7 @@ run 'mkdir -p closed/in; echo hidden >closed/in/file; echo f >unreadable
     mkdir search list; echo s >search/f; echo l >list/f
     chmod 000 unreadable closed/in/file closed/in closed
     chmod 111 search; chmod 444 list; chmod 000 dir/sub; chmod 500 secret'
-complete "what nobody may read is collected"
+whole "what nobody may read is collected"
 like "$diff" '^A closed/in/file$' "closed: to the end"
 like "$diff" '^A unreadable$' "closed: files too"
 like "$diff" '^C dir/sub$' "closed: a directory of the tree"
@@ -160,7 +162,7 @@ fine closed
 
 run 'mkdir s; cp /bin/true s/setuid; chmod 7755 s/setuid; chmod 3777 s
     chmod 4644 x'
-complete "setuid and sticky bits"
+whole "setuid and sticky bits"
 is "$(find "$T/got" -perm /7000 2>/dev/null | wc -l)" 0 \
     "they do not come back"
 fine setuid
@@ -169,7 +171,7 @@ fine setuid
 
 run 'echo fake >.wh.x; echo fake >.wh..wh..opq; echo fake >dir/.wh.first
     mkdir dir/.wh..wh..opq; : >plain/.wh.file'
-complete "names that mark a deletion elsewhere"
+whole "names that mark a deletion elsewhere"
 is "$diff" 'A .wh..wh..opq
 A .wh.x
 A dir/.wh..wh..opq
@@ -197,7 +199,7 @@ fine attributes
 
 # Control: the same diff does show deletions and replacements.
 run 'rm x; rm -r gone; rm -r dir; mkdir dir; echo other >dir/other'
-complete "control: deletions"
+whole "control: deletions"
 is "$diff" 'D dir/first
 A dir/other
 D dir/sub

@@ -2,6 +2,7 @@
 # What a job cannot do: a hostile job tries.  The probes that run inside are
 # tools/job_probe.sh and tools/job_syscalls.c; each is run as the job's uid
 # 1000 and again with --as-root.
+# shellcheck disable=SC2154
 
 . "$(dirname "$0")/../lib.sh"
 

@@ -2,6 +2,8 @@
 # A client that breaks the protocol, or sends what must not be, loses its
 # connection or its request, with a reason in the log; nothing else happens.
 
+# Jobs' own scripts stand in single quotes; lib.sh has its own variables.
+# shellcheck disable=SC2016,SC2034,SC2154
 . "$(dirname "$0")/../lib.sh"
 . "$TOP/tests/tools/jobs.sh"
 start_daemon
@@ -32,7 +34,7 @@ say='client|snapshot'
 refused 'noise instead of HELLO' "$say" garbage 256
 refused 'a megabyte of it' "$say" garbage 1000000 7
 refused 'noise after HELLO' "$say" late-garbage 4096
-refused 'a frame of 4 GiB' "$say" oversize 4294967295
+refused 'a frame of 4 GiB (DOS-A2)' "$say" oversize 4294967295
 refused 'a frame one byte too long' "$say" oversize 262145
 refused 'an unknown type of frame' "$say" frame 1 77 0 0
 refused 'a second HELLO' "$say" frame 0 1 0 0
@@ -42,14 +44,14 @@ refused 'DATA on a stream that is not open' "$say" frame 5 4 0 100
 refused 'DATA where none is wanted' "$say" order
 refused 'more than it has credit for' "$say" no-limit
 refused 'more streams than there may be' "$say" streams 100
-refused 'another version of the protocol' "version" version 90 99
+refused 'another version of the protocol' 'protocol 1' version 90 99
 refused 'half a request, then nothing' "$say" half 6
 refused 'half a HELLO, then nothing' "$say" half-hello 6
 # Those that are within the rules as such are answered, not more.
 like "$("$raw" -t 20 "$SOCK" forge 2>&1)" 'reset .*do not match its id' \
     'an object under an id it does not have is refused'
 like "$("$raw" -t 20 "$SOCK" bomb 100 x 2>&1)" 'reset|goaway|closed' \
-    'a record that is larger than it says is refused'
+    'a record that is larger than it says is refused (DOS-A1)'
 like "$("$raw" -t 20 "$SOCK" bomb 2>&1)" 'reply|reset' \
     'small records of large objects are only that'
 "$raw" -t 20 "$SOCK" flood 20000 >"$T/flood" 2>&1
@@ -116,7 +118,7 @@ if [ "$(id -u)" -eq 0 ]; then
 	done
 	wait_for 10 grep -q 'uid 4242 has .* connections' "$T/errandd.log"
 	like "$(cat "$T/errandd.log")" 'uid 4242 has [0-9]+ connections' \
-	    'one user'\''s connections are limited'
+	    'one user'\''s connections are limited (DOS-A3)'
 	tree crowd
 	check 'and another user is served' errand -q -- true
 	# shellcheck disable=SC2086

@@ -42,6 +42,7 @@
 # A point is reached by stopping (SIGSTOP) who would go on, and by looking until
 # the message that leads there has arrived (tools/kill_peek).  COUNT is what a
 # server outside has counted (tools/kill_counter).
+# shellcheck disable=SC2154
 
 . "$(dirname "$0")/../lib.sh"
 need_root
@@ -117,8 +118,8 @@ job_state() { errand status "$name" --json | field state; }
 in_state() { [ "$(job_state)" = "$1" ]; }
 
 stop() {
-	kill -STOP "$1" && wait_for $LIMIT stopped "$1" ||
-	    not_ok "$name: stop $1"
+	kill -STOP "$1"
+	wait_for $LIMIT stopped "$1" || not_ok "$name: stop $1"
 }
 cont() { kill -CONT "$1"; }
 
@@ -170,7 +171,6 @@ finish() {
 	wait_for 60 client_done || kill -9 "$client"
 	wait "$client"
 	is $? "$1" "$name: exit code"
-	# shellcheck disable=SC2154
 	if ! errand status "$name" --json >"$T/json" 2>&1; then
 		cat "$T/json" >>"$T/err"
 	fi

@@ -1,6 +1,8 @@
 #!/bin/sh
 # Receipts: what they say, and that nobody but the host can make one.
 
+# Jobs' own scripts stand in single quotes; lib.sh has its own variables.
+# shellcheck disable=SC2016,SC2034,SC2154
 . "$(dirname "$0")/../lib.sh"
 . "$TOP/tests/tools/jobs.sh"
 start_daemon

@@ -1,19 +1,21 @@
 #!/bin/sh
 # errandd --user: an ordinary user's own daemon.
 
+# Jobs' own scripts stand in single quotes; lib.sh has its own variables.
+# shellcheck disable=SC2016,SC2034,SC2154
 . "$(dirname "$0")/../lib.sh"
 . "$TOP/tests/tools/jobs.sh"
 uid=$((600000 + $$))
 if [ "$(id -u)" -eq 0 ]; then
 	need_program setpriv
-	u() { as_uid $uid env XDG_RUNTIME_DIR="$T/u/run" XDG_STATE_HOME="$T/u/state" "$@"; }
+	u() { as_uid "$uid" env XDG_RUNTIME_DIR="$T/u/run" XDG_STATE_HOME="$T/u/state" "$@"; }
 else
 	uid=$(id -u)
 	u() { env XDG_RUNTIME_DIR="$T/u/run" XDG_STATE_HOME="$T/u/state" "$@"; }
 fi
 unset ERRAND_HOST
 mkdir -m 700 "$T/u" "$T/u/run" "$T/u/state" "$T/u/tree"
-[ "$(id -u)" -ne 0 ] || chown -R $uid "$T/u"
+[ "$(id -u)" -ne 0 ] || chown -R "$uid" "$T/u"
 cd / || exit 1
 if ! u unshare -U true 2>"$T/err"; then
 	skip_all 'needs user namespaces for ordinary users'
@@ -21,7 +23,7 @@ fi
 sock=$T/u/run/errand/errand.sock
 u setsid "$BIN/errandd" --user -d >>"$T/errandd.log" 2>&1 </dev/null &
 check 'it starts' wait_for 20 u "$BIN/errandctl" -s "$T/u/run/errand/control.sock" status
-daemon_pid=$(pgrep -o -u $uid -x errandd)
+daemon_pid=$(pgrep -o -u "$uid" -x errandd)
 u "$BIN/errandctl" -s "$T/u/run/errand/control.sock" --json status >"$T/json"
 is "$("$TOOLS/jget" rootless <"$T/json")" true 'and says what it is'
 is "$(stat -c '%a %u' "$sock")" "600 $uid" 'its socket is the user'\''s alone'
@@ -74,7 +76,7 @@ run e -q -- cat f
 is "$rc $(cat "$T/out")" '0 1' 'without a host the client starts one'
 run e -q -- cat f
 is "$rc" 0 'and uses it again'
-daemon_pid=$(pgrep -o -u $uid -x errandd)
+daemon_pid=$(pgrep -o -u "$uid" -x errandd)
 p=$daemon_pid
 stop_daemon
 check 'it ends when told to' gone "$p"

@@ -2,6 +2,8 @@
 # A job as its submitter sees it: exit codes, arguments, output, environment,
 # limits, and the commands that ask about it.
 
+# Jobs' own scripts stand in single quotes; lib.sh has its own variables.
+# shellcheck disable=SC2016,SC2034,SC2154
 . "$(dirname "$0")/../lib.sh"
 . "$TOP/tests/tools/jobs.sh"
 start_daemon
@@ -47,9 +49,7 @@ is "$(field ran)" true 'a command'\''s own 127 is told apart: it ran'
 # --- arguments ---
 
 tree argv
-# shellcheck disable=SC2016
 got=$(errand -q -- printf '[%s]' '' 'a  b' '$HOME' '*' "it's" 'x;y' "n${NL}l")
-# shellcheck disable=SC2016
 is "$got" "[][a  b][\$HOME][*][it's][x;y][n${NL}l]" \
     'arguments arrive one by one, no shell between (EXEC-A1)'
 odd=$(printf 'caf\351\001\177')
@@ -221,7 +221,7 @@ like "$(errand ps)" "$J +(starting|running) .*sleep 100" 'ps for people names th
 wait_for 10 has_state "$J" running || diag 'it does not run'
 run errand kill "$J"
 is "$rc $(field state "$J") $(field signal "$J")" '0 killed 15' \
-    'kill returns when the end is durable'
+    'kill returns when the end is durable (SIG-A3)'
 errand wait "$J" 2>/dev/null
 is $? 143 'and it died of TERM'
 run errand kill "$J"
@@ -269,7 +269,7 @@ is "$rc $(cat "$T/out")" '3 three' 'attach --from, after the end'
 
 tree changes
 mkdir d gone
-echo 1 >mod; echo 1 >del; echo 1 >mode; echo 1 >type; echo x >gone/f
+echo 1 >mod; echo 1 >del; echo 1 >mode; echo 1 >"type"; echo x >gone/f
 ln -s mod link
 errand -q -- sh -c 'echo 2 >mod; rm del; chmod 755 mode; rm type; ln -s mod type
     mkdir -p new/empty; echo n >new/f; rm -r gone; ln -s mod made

@@ -2,6 +2,8 @@
 # What of a tree is sent, that it arrives as it is, and that only what is new
 # travels.
 
+# Jobs' own scripts stand in single quotes; lib.sh has its own variables.
+# shellcheck disable=SC2016,SC2034,SC2154
 . "$(dirname "$0")/../lib.sh"
 . "$TOP/tests/tools/jobs.sh"
 need_program git

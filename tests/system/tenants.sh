@@ -1,6 +1,8 @@
 #!/bin/sh
 # Tenants do not see one another.
 
+# Jobs' own scripts stand in single quotes; lib.sh has its own variables.
+# shellcheck disable=SC2016,SC2034,SC2154
 . "$(dirname "$0")/../lib.sh"
 . "$TOP/tests/tools/jobs.sh"
 need_root

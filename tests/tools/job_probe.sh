@@ -50,7 +50,7 @@ for d in "$state" "$state/store" "$state/keys" "$state/keys/host.key" \
     /run/errand /boot /media /lost+found /work; do
 	cannot "no $d" ls "$d"
 done
-is "$(ls -A /tmp /var/tmp /run 2>/dev/null | grep -v ':$' | grep .)" "" \
+is "$(find /tmp /var/tmp /run -mindepth 1)" "" \
     "/tmp, /var/tmp and /run are empty"
 for d in / /usr /usr/bin /usr/local /bin /lib /etc /opt /dev /sys /proc/sys \
     /var /home /mnt /srv; do
@@ -157,11 +157,10 @@ cannot "no cgroups" ls /sys/fs/cgroup
 
 is "$("$here/job_syscalls" core)" "signal 11, core 0" "no core"
 is "$(find . -name 'core*')" "" "really none"
-[ "$(ulimit -n)" -ge 256 ] && ok "enough descriptors" ||
-    no "enough descriptors" "$(ulimit -n)"
-[ "$(ulimit -u)" != unlimited ] && ok "a limit of processes" ||
-    no "a limit of processes"
+can "enough descriptors" test "$(ulimit -n)" -ge 256
+can "a limit of processes" test "$(ulimit -u)" != unlimited
 cannot "limits are not raised" bash -c 'ulimit -Hc unlimited'
+# shellcheck disable=SC2016
 cannot "priority is not raised" nice -n -5 sh -c '[ "$(nice)" -lt 0 ]'
 is "$(umask)" 0022 "the umask"
 is "$(env | sed 's/=.*//' | grep -vE '^(_|PWD|OLDPWD|SHLVL)$' | sort |

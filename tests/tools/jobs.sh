@@ -1,4 +1,4 @@
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2034,SC2154
 # What the system tests of jobs share.  Sourced after lib.sh.
 
 TOOLS=$BUILD/tests/system

@@ -1,4 +1,4 @@
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2034,SC2154
 # Real projects build in a job exactly as they build here: the same path, the
 # same environment, and afterwards the same names, types, modes, contents and
 # links, the same output, the same exit code.  Then again, and nothing is sent.

@@ -469,7 +469,7 @@ stand_submit(struct stand *s, const struct stand_job *j, struct stand_out *o,
 {
 	int job[2], store[2], fds[4], nfds = 3, rd, wr;
 	struct exec_msg m;
-	char path[128];
+	char path[256];
 
 	memset(o, 0, sizeof(*o));
 	o->gone = -1;

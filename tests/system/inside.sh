@@ -1,0 +1,79 @@
+#!/bin/sh
+# What programs find inside a sandbox: what they are used to.
+
+# Jobs' own scripts stand in single quotes; lib.sh has its own variables.
+# shellcheck disable=SC2016,SC2034,SC2154
+. "$(dirname "$0")/../lib.sh"
+. "$TOP/tests/tools/jobs.sh"
+need_program python3
+start_daemon
+
+tree inside
+job() { errand -q -- "$@" 2>&1; }
+py() { job /usr/bin/python3 -c "$1"; }
+
+is "$(py 'import multiprocessing as m; m.Lock(); print("ok")')" ok \
+    'shared memory and semaphores (TMP-A1)'
+is "$(job sh -c 'for d in /tmp /dev/shm /var/tmp .; do cp /bin/true $d/t && $d/t || echo "no exec in $d"; done')" \
+    '' 'programs run from every writable directory (TMP-A3)'
+is "$(py 'import socket as k
+s=k.create_server(("127.0.0.1",0)); c=k.create_connection(s.getsockname(),3)
+s=k.create_server(("::1",0),family=k.AF_INET6); c=k.create_connection(s.getsockname()[:2],3)
+print("ok")')" ok 'the loopback interface, in both families (NET-A1)'
+is "$(py 'import threading as t
+x=t.Thread(target=print,args=("ok",)); x.start(); x.join()')" ok 'threads (NS-A1)'
+is "$(py 'import ctypes
+l=ctypes.CDLL(None,use_errno=True); l.syscall(999,0); print(ctypes.get_errno())')" 38 \
+    'a system call that does not exist is "not implemented" (NS-A1)'
+is "$(py 'import os
+os.mkdir("a"); os.mkdir("b"); open("a/f","w").close(); os.link("a/f","b/g")
+os.rename("a/f","b/f"); os.rename("b","c"); print("ok")')" ok \
+    'links and renames from one directory to another (NS-A2)'
+is "$(job sh -c 'for i in $(seq 200); do ( sleep 0.05 & ); done; sleep 1
+    grep -l "^State:.Z" /proc/[0-9]*/status 2>/dev/null | wc -l')" 0 \
+    'orphans are reaped (PROC-A2)'
+is "$(py 'import socket,os
+s=socket.socket(1); s.bind(os.getcwd()+"/"+"s"*70); print("ok")')" ok \
+    'a short path, which leaves room for sockets (PATH-A1)'
+is "$(job bash -c 'cat <(echo a) >/dev/stdout
+    for d in null zero full random urandom tty; do test -c /dev/$d || echo "no $d"; done
+    test "$(cat <(echo b))" = b && echo ok' | tr '\n' ' ')" 'a ok ' \
+    'the usual devices (DEV-A3)'
+is "$(py 'import sys; print(chr(233), sys.stdout.encoding)' | od -An -tx1 | tr -d ' \n' | cut -c1-4)" \
+    c3a9 'a UTF-8 locale (LOC-A1)'
+is "$(job sh -c 'echo "$TERM"')" dumb 'no terminal that is not there (LOC-A3)'
+is "$(job sh -c 'mkdir /sys/fs/cgroup/x 2>/dev/null
+    find /sys/fs/cgroup -maxdepth 3 -type d 2>/dev/null | xargs -I{} sh -c "mkdir {}/x 2>/dev/null && echo made" | wc -l')" \
+    0 'no control groups to write to (DEV-A2)'
+is "$(job sh -c 'umask; ulimit -c; id -un; id -u; pwd; echo "$HOME"; test -w "$HOME" && echo w')" \
+    "0022${NL}0${NL}runner${NL}1000${NL}/workspace${NL}/home/runner${NL}w" \
+    'umask, core limit, user, directory and home'
+is "$(job sh -c 'ls -A /home/runner /run /tmp /var/tmp | grep -v : | grep -c .')" 0 \
+    'which is empty, as are the other private ones'
+is "$(job sh -c 'ls /proc/self/fd | tr "\n" " "')" '0 1 2 3 ' \
+    'no descriptor but 0, 1, 2 (and the one of ls)'
+run errand -q -- unshare -Ur true
+check 'namespaces of its own are denied plainly (NS-A4)' test "$rc" -ne 0
+like "$(cat "$T/err")" 'not permitted' 'as what they are'
+is "$(errand -q --as-root -- id -u)" 0 '--as-root is uid 0 inside'
+
+mkdir build && echo 1 >build/f
+job sh -c 'mv build build.ro && cp -r build.ro build; echo x >extra'
+is "$(job ls -A | tr '\n' ' ')" '.errandignore build ' \
+    'each run starts from the snapshot and nothing else (CAS-A4)'
+if [ "$(errandctl --json status | "$TOOLS/jget" cgroup)" = none ]; then
+	skip 1 'needs control groups'
+else
+	errand -q --memory 16M -- /usr/bin/python3 -c 'x=bytearray(64<<20)' 2>/dev/null
+	is "$(errand -q --memory 512M -- /usr/bin/python3 -c 'x=bytearray(64<<20); print("ok")')" \
+	    ok 'a failure for want of memory is not remembered (CAS-A5)'
+fi
+long=$T/$(printf 'd%.0s' $(seq 100))
+mkdir -p "$long"
+is "$(TMPDIR=$long errand -q -- echo ok)" ok 'a long TMPDIR of the client does not matter (PATH-A2)'
+mkdir many && (cd many && mkdir $(seq -f d%g 200) && for d in d*; do echo 1 >"$d/f"; done)
+job true
+echo 2 >many/d199/f
+is "$(job cat many/d199/f)" 2 'an edit in one of many directories is seen (MANY-A2)'
+
+done_testing
