@@ -166,6 +166,12 @@ objtab_add(struct objtab *t, const struct obj_ref *ref, const void *buf,
 	return (0);
 }
 
+int
+objtab_has(const struct objtab *t, const struct obj_ref *ref)
+{
+	return (t->slots[slot_of(t, ref)] != 0);
+}
+
 size_t
 objtab_mark(const struct objtab *t)
 {

@@ -38,6 +38,8 @@ int64_t objtab_file(struct objtab *, const char *, int);
 int objtab_add(struct objtab *, const struct obj_ref *, const void *, size_t,
     int64_t file, uint64_t off);
 
+int objtab_has(const struct objtab *, const struct obj_ref *);
+
 /**
  * objtab_undo(t, mark):
  * Take out again what was added since objtab_mark gave ${mark}.

@@ -3,7 +3,6 @@
  * below the root, for reading, never through a link.
  */
 #include <sys/stat.h>
-#include <sys/xattr.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +13,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/content.h"
 #include "lib/io.h"
 #include "lib/text.h"
 #include "lib/tree.h"
@@ -24,26 +22,10 @@
 #include "scan_internal.h"
 #include "statcache.h"
 
-#define FD_RESERVE      64
-
-/* One directory being read; the parents are on the C stack. */
-struct level {
-	int fd;
-	struct names names;
-	struct stat_entry *v;
-	char **target;          /* of links, by entry */
-	size_t n;
-	struct stat_dir old;
-	int has_old;
-	int same;               /* nothing differs from ${old} so far */
-	struct stat_entry at;   /* where the merge with ${old} stands */
-	int at_valid;
-};
-
 static int scan_dir(struct scan *, int, int, struct obj_ref *);
 
-static void
-fault(struct scan *s, const char *what)
+void
+scan_fault(struct scan *s, const char *what)
 {
 	char esc[PATH_MAX];
 	int e = errno;
@@ -111,25 +93,6 @@ merge_find(struct level *l, const struct name *nm)
 	return (c == 0);
 }
 
-static int
-read_link(struct level *l, const char *name, char **target)
-{
-	char buf[TREE_TARGET_MAX + 2];
-	ssize_t n;
-
-	n = readlinkat(l->fd, name, buf, sizeof(buf));
-	if (n <= 0 || n > TREE_TARGET_MAX) {
-		if (n >= 0)
-			errno = ENAMETOOLONG;
-		return (-1);
-	}
-	if ((*target = malloc((size_t)n + 1)) == NULL)
-		return (-1);
-	memcpy(*target, buf, (size_t)n);
-	(*target)[n] = '\0';
-	return (0);
-}
-
 /* An old entry for the same thing: only its reference has to be right. */
 static int
 take_file(struct scan *s, struct level *l, const struct name *nm,
@@ -173,7 +136,7 @@ take_dir(struct scan *s, struct level *l, const struct name *nm,
 	    O_CLOEXEC)) == -1) {
 		if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)
 			return (0);
-		fault(s, "cannot open the directory (leave it out by an "
+		scan_fault(s, "cannot open the directory (leave it out by an "
 		    "ignore rule, or make it readable)");
 		return (-1);
 	}
@@ -211,7 +174,7 @@ take(struct scan *s, struct level *l, const struct name *nm,
 
 	if (fstatat(l->fd, nm->s, &st, AT_SYMLINK_NOFOLLOW) == -1) {
 		if (errno != ENOENT && errno != ENOTDIR) {
-			fault(s, "cannot look at it");
+			scan_fault(s, "cannot look at it");
 			return (-1);
 		}
 		if (select_mode_of(s->o.sel) != SELECT_GIT)
@@ -239,70 +202,6 @@ take(struct scan *s, struct level *l, const struct name *nm,
 		s->sum.skipped++;
 		return (0);
 	}
-}
-
-static int
-sink(void *cookie, const struct obj_ref *ref, const void *buf, size_t len)
-{
-	struct scan *s = cookie;
-
-	return (objtab_add(s->tab, ref, buf, len, -1, 0));
-}
-
-static int
-add_entry(struct scan *s, struct level *l, struct tree_builder *tb, size_t i)
-{
-	const struct stat_entry *e = &l->v[i];
-	struct tree_entry te = { .mode = e->mode & 0777, .size = e->size,
-	    .mtime_ns = e->mtime_ns, .name = (const uint8_t *)e->name,
-	    .name_len = e->name_len, .ref = e->ref };
-	char *target = NULL, name[TREE_NAME_MAX + 1];
-	int rc;
-
-	te.kind = S_ISREG(e->mode) ? TREE_FILE : S_ISDIR(e->mode) ? TREE_DIR :
-	    TREE_LINK;
-	if (te.kind == TREE_DIR)
-		te.size = 0;
-	if (te.kind == TREE_LINK) {
-		memcpy(name, e->name, e->name_len);
-		name[e->name_len] = '\0';
-		if (read_link(l, name, &target) == -1) {
-			fault(s, "cannot read a link in it");
-			return (-1);
-		}
-		te.mode = 0777;
-		te.target = (const uint8_t *)target;
-		te.target_len = (uint16_t)strlen(target);
-		te.size = te.target_len;
-	}
-	if ((rc = tree_builder_add(tb, &te)) == -1)
-		fault(s, "cannot describe an entry");
-	free(target);
-	return (rc);
-}
-
-static int
-encode(struct scan *s, struct level *l, struct obj_ref *ref)
-{
-	struct tree_builder *tb;
-	size_t i;
-
-	if ((tb = tree_builder_new()) == NULL)
-		goto err0;
-	for (i = 0; i < l->n; i++)
-		if (add_entry(s, l, tb, i) == -1)
-			goto err1;
-	if (tree_builder_finish(tb, sink, s, ref) == -1) {
-		fault(s, "cannot describe the directory");
-		goto err1;
-	}
-	tree_builder_free(tb);
-	return (0);
-
-err1:
-	tree_builder_free(tb);
-err0:
-	return (-1);
 }
 
 static int
@@ -342,28 +241,28 @@ scan_dir(struct scan *s, int fd, int top, struct obj_ref *ref)
 
 	if (++s->depth > TREE_DEPTH_MAX) {
 		errno = ENAMETOOLONG;
-		fault(s, "the tree is too deep");
+		scan_fault(s, "the tree is too deep");
 		goto done;
 	}
 	l.has_old = s->old != NULL &&
 	    statcache_dir(s->old, s->path, &l.old) == 0;
 	l.same = l.has_old;
 	if (select_names(s->o.sel, fd, s->path, &l.names) == -1) {
-		fault(s, "cannot list the directory");
+		scan_fault(s, "cannot list the directory");
 		goto done;
 	}
 	if (level_fill(s, &l) == -1)
 		goto done;
 	if (l.same && !s->o.rehash)
 		*ref = l.old.ref;
-	else if (encode(s, &l, ref) == -1)
+	else if (scan_encode(s, &l, ref) == -1)
 		goto done;
 	if (statcache_out_dir(s->out, s->path, ref, l.v, l.n) == -1)
 		goto done;
 	rc = 0;
 done:
 	if (rc == -1 && s->why[0] == '\0')
-		fault(s, "cannot scan it");
+		scan_fault(s, "cannot scan it");
 	s->depth--;
 	free(l.v);
 	names_done(&l.names);

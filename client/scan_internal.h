@@ -4,8 +4,11 @@
 #include <sys/stat.h>
 
 #include "scan.h"
+#include "select.h"
+#include "statcache.h"
 
-/* Shared by scan.c (directories) and scan_file.c (files). */
+/* Shared by scan.c (the walk), scan_tree.c (directories) and scan_file.c
+ * (files). */
 struct link_seen {              /* a file with several names */
 	uint64_t dev, ino;
 	char *path;             /* the first one met */
@@ -45,6 +48,29 @@ struct scan {
 int scan_file(struct scan *, int, const char *, struct stat *,
     struct obj_ref *);
 
+/* One directory being read; the parents are on the C stack. */
+struct level {
+	int fd;
+	struct names names;
+	struct stat_entry *v;
+	size_t n;
+	struct stat_dir old;
+	int has_old;
+	int same;               /* nothing differs from ${old} so far */
+	struct stat_entry at;   /* where the merge with ${old} stands */
+	int at_valid;
+};
+
+/**
+ * scan_encode(s, l, ref):
+ * Make the objects of a directory that was read into ${l}; those that the host
+ * has, since they are also the old directory's, are left out.  0, or -1 with
+ * the scan's sentence set.
+ */
+int scan_encode(struct scan *, struct level *, struct obj_ref *);
+
+/* Set the scan's sentence: the path, ${what}, errno. */
+void scan_fault(struct scan *, const char *);
 void scan_note(struct scan *, const char *);
 void scan_links_free(struct scan *);
 

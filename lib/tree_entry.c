@@ -11,13 +11,15 @@
  * Where a leaf is cut.  Permanent.  After an entry the leaf, header included,
  * is TREE_CUT_MAX bytes or longer; or it is TREE_CUT_MIN or longer and the hash
  * of the entry's name is below a bound that grows with the entry, which makes
- * every byte beyond TREE_CUT_MIN the end with a chance of 1 in 8192, however
- * long the names are.  A leaf is about 12 KiB; the longest is an entry short of
- * 37 KiB, well below OBJ_MAX.
+ * every byte beyond TREE_CUT_MIN the end with a chance of 1 in 256, however
+ * long the names are.  A leaf is about half a kilobyte, so that an edit costs
+ * little more than the path to it: ids do not compress, and a leaf of 12 KiB
+ * twice on the way made 9 KB of an edit of 7 bytes.  The longest is an entry
+ * short of 37 KiB, well below OBJ_MAX.
  */
-#define TREE_CUT_MIN    4096
+#define TREE_CUT_MIN    256
 #define TREE_CUT_MAX    32768
-#define TREE_CUT_SHIFT  19      /* 2^32 / 8192 */
+#define TREE_CUT_SHIFT  24      /* 2^32 / 256 */
 
 _Static_assert(TREE_CUT_MAX + ENTRY_MAX + TREE_NAME_MAX <= OBJ_MAX,
     "a leaf is an object");

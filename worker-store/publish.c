@@ -126,8 +126,8 @@ repeat(struct job_req *r, const char *job, const struct obj_ref *root,
 }
 
 /*
- * The same job again, not settled yet: its record is replaced.  So a job that
- * waited gets its durable mark that it starts.
+ * The same job again, not settled yet, with another record: that replaces the
+ * one there is.  So a job that waited gets its durable mark that it starts.
  */
 static int
 restate(struct store *st, struct job_req *r)
@@ -140,6 +140,9 @@ restate(struct store *st, struct job_req *r)
 		return (errno == ENOENT ? 0 : -1);
 	if (job.settled || batch_job_of(st->batch, r->tenant, STORE_SETTLE,
 	    r->job) != NULL)
+		return (0);
+	if (job.record_len == r->record_len &&
+	    memcmp(job.record, r->record, r->record_len) == 0)
 		return (0);
 	r->state = REQ_WRITE;
 	r->restate = 1;

@@ -81,9 +81,11 @@ never() {
 }
 
 status() { timeout 5 "$BIN/errandctl" -s "$CONTROL" "$@" status; }
+# shellcheck disable=SC2154 # daemon_pid is lib.sh's
 status_ok() { ! gone "$daemon_pid" && status; }
 
 # alive TEXT: the daemon is the one that was started, and answers
+# shellcheck disable=SC2154
 alive() {
 	if ! gone "$daemon_pid" && wait_for 15 status_ok; then
 		ok "$1: errandd answers"
@@ -146,12 +148,12 @@ works() {
 		alice run --no-snapshot -- sh -c 'echo alice runs; exit 3' \
 		    >"$T/works.out" 2>"$T/works.err"
 		works_rc=$?
-		[ $works_rc -eq 3 ] && break
+		[ "$works_rc" -eq 3 ] && break
 		sleep 0.5
 	done
 	is "$works_rc $(cat "$T/works.out")" '3 alice runs' \
 	    "$1: a job runs with the real one back (try $works_try)"
-	[ $works_rc -eq 3 ] || diag "$(cat "$T/works.err")"
+	[ "$works_rc" -eq 3 ] || diag "$(cat "$T/works.err")"
 }
 
 alice() { as_uid $ALICE timeout 20 "$BIN/errand" "$@"; }

@@ -109,8 +109,8 @@ alice run --no-snapshot -- true >/dev/null 2>&1
 alive 'results'
 
 mark
-for i in 1 2 3 4 5 6 7; do
-	alice run --no-snapshot -- true >/dev/null 2>&1
+for p in store-get store-jobs lying unsealed dir device; do
+	alice run --no-snapshot -- true >"$T/$p.out" 2>&1
 done
 saw "bob's tree through a job of alice's: not there" \
     'store-get: GET: (OK, 0|ERROR missing)'

@@ -28,12 +28,10 @@ idle() {
 # served SCENARIO [CLIENT...]: play it to its end
 served() {
 	mark
-	scene=$1
 	scenario snapshot "$1"
 	status >/dev/null
 	wait_for 5 taken snapshot || diag "$1: nobody plays"
 	alice ps >"$T/alice.out" 2>&1
-	alice_rc=$?
 	wait_for 10 logged 'stand-in snapshot|snapshot\[[0-9]+\]: killed'
 }
 

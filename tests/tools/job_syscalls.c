@@ -438,6 +438,7 @@ do_forks(char **a)
 				pause();
 	}
 	printf("%d\n", i);
+	fflush(stdout);         /* a sanitizer's end may need a process too */
 	return (i < n);
 }
 
