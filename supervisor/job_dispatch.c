@@ -129,8 +129,9 @@ on_started(struct job *j, const struct job_msg *m, int *fds)
 	j->rec.times.started = io_real_us();
 	j->rec.phases.start = io_mono_us() - j->t_start;
 	conn_job_state(j);
-	if (j->waits == WAIT_NONE && j->rec.limits.runtime_us != 0)
-		job_timer(j, WAIT_RUNTIME, j->rec.limits.runtime_us);
+	if (j->waits == WAIT_START)
+		job_timer(j, j->rec.limits.runtime_us != 0 ? WAIT_RUNTIME :
+		    WAIT_NONE, j->rec.limits.runtime_us);
 	return (0);
 }
 

@@ -59,6 +59,12 @@ kill_hard(struct job *j)
 }
 
 static void
+on_start(struct job *j)
+{
+	job_keeper_lost(j, "its sandbox was not ready in time");
+}
+
+static void
 on_runtime(struct job *j)
 {
 	log_info("job %s: its time is over", j->rec.id);
@@ -91,6 +97,7 @@ on_none(struct job *j)
 
 static void (*const waits[WAIT__MAX])(struct job *) = {
 	[WAIT_NONE] = on_none,
+	[WAIT_START] = on_start,
 	[WAIT_RUNTIME] = on_runtime,
 	[WAIT_GRACE] = kill_hard,
 	[WAIT_KILLED] = on_killed,

@@ -22,6 +22,9 @@
 #include "sup.h"
 #include "tenants.h"
 
+/* A large tree takes a while to be written; a slot is not held for ever. */
+#define START_US        (UINT64_C(900) * 1000000)
+
 /* Descriptors of a RUN, in its order. */
 enum { RUN_JOB, RUN_STORE, RUN_LOG, RUN_VALUES, RUN__MAX };
 
@@ -169,6 +172,8 @@ job_start(struct job *j)
 		    "before the job started");
 		goto err1;
 	}
+	if (j->waits == WAIT_NONE)
+		job_timer(j, WAIT_START, START_US);
 	return (0);
 
 err1:

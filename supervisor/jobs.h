@@ -35,6 +35,7 @@ enum keeper_phase {
 /* What a job's one timer is for. */
 enum job_wait {
 	WAIT_NONE,
+	WAIT_START,             /* from RUN to STARTED */
 	WAIT_RUNTIME,           /* the limit */
 	WAIT_GRACE,             /* from TERM to KILL */
 	WAIT_KILLED,            /* from KILL to ENDED */

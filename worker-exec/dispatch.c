@@ -25,6 +25,9 @@
 #include "proto/exec_msg.h"
 #include "sandbox.h"
 
+/* For keepers to leave nothing behind; errandd waits a little longer for us. */
+#define LAST_US         2500000
+
 /*
  * A keeper that was not reaped yet.
  *
@@ -47,6 +50,7 @@ struct dispatch {
 	const struct exec_filters *filters;
 	LIST_HEAD(, kept) kept;
 	int userns;
+	int ending;             /* the channel has ended */
 	char note[LIMIT_TEXT];
 };
 
@@ -100,7 +104,10 @@ on_death(evutil_socket_t fd, short what, void *cookie)
 		    (unsigned int)status);
 	memcpy(job, k->job, sizeof(job));
 	kept_free(k);
-	send_gone(d, job, status);
+	if (!d->ending)
+		send_gone(d, job, status);
+	else if (LIST_EMPTY(&d->kept))
+		event_base_loopbreak(d->base);
 }
 
 /* Watch a keeper.  Return 0, or -1. */
@@ -210,14 +217,24 @@ on_msg(void *cookie, const uint8_t *buf, size_t len, int *fds, size_t nfds)
 	return (0);
 }
 
-/* Without errandd there is nobody to make sandboxes for. */
+/*
+ * Without errandd there is nobody to make sandboxes for.  Keepers see the end
+ * of their own channels; they would die with us, so they get the time to remove
+ * what they made.
+ */
 static void
 on_end(void *cookie, const char *why)
 {
+	static const struct timeval last = { LAST_US / 1000000,
+	    LAST_US % 1000000 };
 	struct dispatch *d = cookie;
 
 	log_info("errandd: %s", why);
-	event_base_loopbreak(d->base);
+	d->ending = 1;
+	if (LIST_EMPTY(&d->kept))
+		event_base_loopbreak(d->base);
+	else
+		event_base_loopexit(d->base, &last);
 }
 
 struct dispatch *

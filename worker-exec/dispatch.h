@@ -17,7 +17,7 @@ struct dispatch *dispatch_new(struct event_base *, int,
 /* Try whether sandboxes can be made here, and say HELLO. */
 void dispatch_ready(struct dispatch *);
 
-/* Keepers that live on are not waited for: they end when we do. */
+/* Keepers that live on then are not waited for: they end when we do. */
 void dispatch_free(struct dispatch *);
 
 #endif /* !ERRAND_EXEC_DISPATCH_H */

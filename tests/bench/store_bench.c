@@ -115,7 +115,7 @@ load_make(struct load *l, size_t n)
 		e.name = (const uint8_t *)name;
 		e.name_len = (uint16_t)strlen(name);
 		assert_int_equal(tree_builder_add(tb, &e), 0);
-		if (o.len > LIMIT_PUT_BYTES - 200000)
+		if (o.len > LIMIT_PUT_BYTES / 2)
 			flush(l, &o);
 	}
 	assert_int_equal(tree_builder_finish(tb, drv_sink, &o, &l->root), 0);

@@ -222,6 +222,8 @@ answer(void)
 		    list_make();
 		make(STORE_OK, in.id, in.op)->u.ok.objects = 1;
 		store_say(&out, &fd, 1);
+		if (strcmp(arg(2), "strange") == 0)
+			leave("done");
 	}
 }
 

@@ -74,7 +74,7 @@ while IFS='	' read -r name pattern; do
 	mark
 	alice run --no-snapshot -- true >"$T/play.out" 2>"$T/play.err" </dev/null
 	is $? 120 "$name: its job fails as ours"
-	saw "$name: $pattern" "$pattern"
+	saw "$name: refused" "$pattern"
 done <"$T/expect"
 steady "$before" 'keepers'
 alive 'keepers'
@@ -132,7 +132,7 @@ killed='exec\[[0-9]+\]: (broke the protocol of its channel|said HELLO twice); it
 round() {
 	again
 	replace exec "$1"
-	saw "$1: $2" "$2"
+	saw "$1: refused" "$2"
 	alive "$1"
 	works "$1"
 }

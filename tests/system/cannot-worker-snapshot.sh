@@ -20,7 +20,7 @@ idle() {
 	mark
 	scenario snapshot "$1"
 	status >/dev/null           # uses up the one that waits
-	saw "$1: $2" "$2"
+	saw "$1: refused" "$2"
 	alive "$1"
 }
 

@@ -18,7 +18,7 @@ killed='store\[[0-9]+\]: (broke the protocol of its channel|said HELLO twice); i
 round() {
 	again
 	replace store "$1"
-	saw "$1: $2" "$2"
+	saw "$1: refused" "$2"
 	alive "$1"
 	works "$1"
 }
@@ -44,11 +44,11 @@ round 'garbage empty' 'stand-in store garbage: the channel was closed'
 
 # --- lists that errandd reads as root ---
 
+list='its list of unsettled jobs is not what it must be; it is killed'
 for s in unsealed half-sealed too-big pipe dir device own-channel; do
-	round "answer kind $s" "jobs left over: |$killed"
+	round "answer kind $s" "$list"
 done
-round 'answer list garbage' 'the list is malformed'
-round 'answer list long' 'jobs left over: '
+for s in garbage long; do round "answer list $s" "$list"; done
 round "answer list strange u$ALICE" 'who is not known here; left as it is'
 never 'no job is made of a record that is not one' 'job c{16}: left over'
 

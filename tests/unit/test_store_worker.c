@@ -617,7 +617,7 @@ test_wide(void **state)
 		e.name = (const uint8_t *)name;
 		e.name_len = (uint16_t)strlen(name);
 		assert_int_equal(tree_builder_add(tb, &e), 0);
-		if (o.len > LIMIT_PUT_BYTES - 200000 || i == 99)
+		if (o.len > LIMIT_PUT_BYTES / 2 || i == 99)
 			assert_int_equal(drv_put(d, t, &o, &r), ERR_NONE);
 	}
 	assert_int_equal(tree_builder_finish(tb, drv_sink, &o, &root), 0);
