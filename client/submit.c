@@ -188,13 +188,17 @@ ask(struct submit *sub, struct follow *f)
 	if (f->stream == 0 || send_values(sub, f->stream) == -1 ||
 	    conn_end(sub->s->c, f->stream) == -1)
 		return (-1);
+	sub->asked = 1;
 	while (f->state == FOLLOW_WAIT) {
 		if (follow_interrupted())
 			return (-1);
 		if (conn_pump(sub->s->c, -1) == -1)
 			break;
 	}
-	return (f->state == FOLLOW_LOST ? -1 : 0);
+	if (f->state == FOLLOW_LOST)
+		return (-1);
+	sub->asked = 0;
+	return (0);
 }
 
 static void
@@ -240,6 +244,17 @@ negotiate(struct submit *sub, struct follow *f)
 	return (-1);
 }
 
+/* Giving up: is there a job?  With a SUBMIT unanswered that is not known. */
+static void
+say_outcome(const struct submit *sub, const char *why)
+{
+	if (sub->asked)
+		out_warn("%swhether the job was started is not known; "
+		    "`errand ps -a` shows it if it was", why);
+	else
+		out_warn("%snothing was started", why);
+}
+
 enum verdict { V_OK, V_AGAIN, V_FAILED, V_INTERRUPTED, V_RESCAN };
 
 /* The host has answered. */
@@ -276,7 +291,7 @@ judge_failure(const struct submit *sub, int e, int last)
 	if (!last && (bye == NULL || bye->retry))
 		return (V_AGAIN);
 	session_lost(sub->s);
-	out_warn("nothing was started");
+	say_outcome(sub, "");
 	return (V_FAILED);
 }
 
@@ -293,7 +308,7 @@ reopen(struct submit *sub, int *tries)
 			return (0);
 		}
 	}
-	out_warn("the host cannot be reached again; nothing was started");
+	say_outcome(sub, "the host cannot be reached again; ");
 	return (-1);
 }
 

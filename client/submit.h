@@ -15,6 +15,7 @@ struct submit {
 	struct job_submit js;
 	uint64_t sent_objects, sent_bytes;
 	uint64_t start_us;
+	int asked;              /* a SUBMIT went out and was not answered */
 	struct upload *pending; /* the flight whose answer is still to come */
 };
 

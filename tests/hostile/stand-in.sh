@@ -109,6 +109,21 @@ end_of() {
 	wait_for 10 has_pid "$1" && kill -s KILL "$role_pid"
 }
 
+# warm N: errandd has N connection workers, all of them behind their fences:
+# those that serve, and the one that waits
+# shellcheck disable=SC2154
+warm() {
+	warm_n=0
+	for warm_s in $(grep -ls "^PPid:[[:space:]]*$daemon_pid\$" \
+	    /proc/[0-9]*/status); do
+		tr '\0' ' ' <"${warm_s%status}cmdline" 2>/dev/null |
+		    grep -q errand-snapshot || continue
+		grep -qs '^Seccomp:[[:space:]]*2' "$warm_s" || return 1
+		warm_n=$((warm_n + 1))
+	done
+	[ "$warm_n" -eq "$1" ]
+}
+
 # kilobytes resident in errandd
 rss() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$daemon_pid/status"; }
 
@@ -166,8 +181,9 @@ bob_start() {
 	echo "bob's own" >"$T/bob/secret"
 	: >"$T/bob/.errandignore"
 	chown -R $BOB "$T/bob"
-	(cd "$T/bob" && as_uid $BOB timeout 120 "$BIN/errand" run -C "$T/bob" \
-	    -- sh -c 'trap "echo told; exit 7" USR1; echo up; while :; do sleep 0.05; done' \
+	(cd "$T/bob" && as_uid $BOB timeout 120 "$BIN/errand" run \
+	    -C "$T/bob" -- sh -c 'trap "echo told; exit 7" USR1; echo up
+		while :; do sleep 0.05; done' \
 	    >"$T/bob.out" 2>"$T/bob.err"; echo $? >"$T/bob.rc") &
 	bob_waits=$!
 	if ! wait_for 20 grep -q up "$T/bob.out"; then

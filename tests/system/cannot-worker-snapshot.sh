@@ -15,8 +15,9 @@ start_daemon
 bob_start || { not_ok "bob's job starts"; done_testing; }
 
 # Scenarios that end while the process is idle: killed, and said why.
-# idle NAME PATTERN
+# idle NAME PATTERN; bob's connection has the other worker
 idle() {
+	wait_for 5 warm 2
 	mark
 	scenario snapshot "$1"
 	status >/dev/null           # uses up the one that waits
@@ -27,6 +28,7 @@ idle() {
 # Scenarios that begin with a client, who is alice.
 # served SCENARIO [CLIENT...]: play it to its end
 served() {
+	wait_for 5 warm 2
 	mark
 	scenario snapshot "$1"
 	status >/dev/null
@@ -175,6 +177,7 @@ alive 'system calls'
 
 # --- one that is never good for anything is not tried without a pause ---
 
+wait_for 5 warm 2
 mark
 scenario snapshot '* idle-garbage ff'
 status >/dev/null
@@ -187,6 +190,7 @@ alive 'starts'
 
 # --- one that never says HELLO is replaced too ---
 
+wait_for 20 warm 2
 mark
 scenario snapshot no-hello
 status >/dev/null
