@@ -355,6 +355,7 @@ go_deep(int to)
 	write_own("setgroups", "deny");
 	write_own("uid_map", map);
 	write_own("gid_map", map);
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	fd = namespace();
 	(void)tell(to, "x", 1, &fd, 1);
 	for (;;)
@@ -804,6 +805,7 @@ run(size_t nth, const struct exec_msg *m, int *fds, size_t nfds)
 		continue;
 	memcpy(kept[i].id, m->u.run.job, sizeof(kept[i].id));
 	if ((kept[i].pid = fork()) == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(CHAN_FD);
 		job = fds[RUN_JOB];
 		store = fds[RUN_STORE];

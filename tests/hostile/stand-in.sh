@@ -111,7 +111,7 @@ end_of() {
 
 # warm N: errandd has N connection workers, all of them behind their fences:
 # those that serve, and the one that waits
-# shellcheck disable=SC2154
+# shellcheck disable=SC2013,SC2154
 warm() {
 	warm_n=0
 	for warm_s in $(grep -ls "^PPid:[[:space:]]*$daemon_pid\$" \

@@ -33,7 +33,8 @@ play() {
 "
 }
 
-broke='keeper: (a message that cannot be read|a message out of turn|wrong number of descriptors|a message it may not send)'
+broke='keeper: (a message (that cannot be read|out of turn|it may not send)'
+broke="$broke|wrong number of descriptors)"
 for p in map-pid=1 "map-pid=$daemon_pid" "map-pid=$alien" map-self map-dead \
     map-deep map-proc=1 map-kind=pipe map-kind=dir map-kind=unsealed \
     map-kind=own-channel map-kind=device; do
@@ -116,7 +117,8 @@ saw "bob's tree through a job of alice's: not there" \
     'store-get: GET: (OK, 0|ERROR missing)'
 saw 'job records are not a keeper'\''s to read' 'JOB_LIST: ERROR denied'
 saw 'nor receipts' 'RECEIPT_GET: ERROR denied'
-saw 'an object under an id that is not its own' 'store-put: lying: ERROR damaged'
+saw 'an object under an id that is not its own' \
+    'store-put: lying: ERROR damaged'
 saw 'an unsealed memfd' 'store-put: unsealed: (ERROR|the store closed)'
 saw 'a directory' 'store-put: dir: (ERROR|the store closed)'
 saw 'a device' 'store-put: device: (ERROR|the store closed)'
@@ -128,7 +130,8 @@ rm -f "$WORKERS"/*.scenario
 
 # --- the process itself ---
 
-killed='exec\[[0-9]+\]: (broke the protocol of its channel|said HELLO twice); it is killed'
+killed='(broke the protocol of its channel|said HELLO twice); it is killed'
+killed="exec\\[[0-9]+\\]: $killed"
 round() {
 	again
 	replace exec "$1"

@@ -55,7 +55,8 @@ for s in hello-fd early idle-hello idle-bind 'idle-garbage ff' \
 done
 
 # A packet without bytes is the end of a channel.
-idle 'idle-garbage empty' 'stand-in snapshot idle-garbage: the channel was closed'
+idle 'idle-garbage empty' \
+    'stand-in snapshot idle-garbage: the channel was closed'
 
 for s in 'garbage ff' 'garbage op' 'garbage tail'; do breaks "$s"; done
 
@@ -103,7 +104,7 @@ served "store-foreign $bob_job $bob_root"
 saw "bob's record is not found" 'JOB_GET: ERROR not_found'
 saw "nor his receipt" 'RECEIPT_GET: ERROR not_found'
 saw "his tree is missing as far as alice can know" 'CHECK: OK, 1 objects'
-saw "and is not given out" 'stand-in snapshot store-foreign: GET: (OK, 0|ERROR missing)'
+saw "and is not given out" 'store-foreign: GET: (OK, 0|ERROR missing)'
 saw "nor are his jobs listed" 'JOB_LIST: OK, 0 objects'
 alive 'another tenant'
 
@@ -166,9 +167,9 @@ alive 'floods'
 
 # --- the rights of other processes ---
 
-for t in open=/ stat=/etc create=/x unlink=/x unix=/x tcp=7 pair exec=/x fork \
-    ptrace kill pidfd getfd vmread root chroot=/ mount=/ unshare code bpf uring \
-    module; do
+for t in open=/ stat=/etc create=/x unlink=/x unix=/x tcp=7 pair exec=/x \
+    fork ptrace kill pidfd getfd vmread root chroot=/ mount=/ unshare code \
+    bpf uring module; do
 	served "try $t"
 	saw "$t: ends it" 'snapshot\[[0-9]+\]: killed by signal 31'
 	never "$t: not reached" 'REACHED|refused, errno'
@@ -195,7 +196,8 @@ mark
 scenario snapshot no-hello
 status >/dev/null
 wait_for 5 taken snapshot
-saw 'no HELLO: killed' 'snapshot\[[0-9]+\]: not ready after [0-9]+ ms; it is killed'
+saw 'no HELLO: killed' \
+    'snapshot\[[0-9]+\]: not ready after [0-9]+ ms; it is killed'
 alive 'no HELLO'
 
 # --- nobody else noticed ---

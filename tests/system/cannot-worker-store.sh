@@ -12,7 +12,8 @@ need_program setpriv timeout
 workers_make store
 start_daemon
 
-killed='store\[[0-9]+\]: (broke the protocol of its channel|said HELLO twice); it is killed'
+killed='(broke the protocol of its channel|said HELLO twice); it is killed'
+killed="store\\[[0-9]+\\]: $killed"
 
 # round SCENARIO PATTERN: with a fresh daemon, so that its back-off is short
 round() {
@@ -40,7 +41,8 @@ for s in hello-twice hello-fd early 'garbage op' 'garbage zero' 'say HEAD' \
     'answer fd' flood; do
 	round "$s" "$killed"
 done
-round 'garbage empty' 'stand-in store garbage: the channel was closed'
+round 'garbage empty' \
+    'stand-in store garbage: the channel was closed'
 
 # --- lists that errandd reads as root ---
 

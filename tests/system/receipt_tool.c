@@ -128,6 +128,10 @@ do_resign(char **a)
 	save(a[1], out, (size_t)n + 4 + slen);
 	text_hex(pk, sizeof(pk), hex);
 	printf("%s\n", hex);
+	receipt_done(&rec);
+	free(buf);
+	free(out);
+	free(spec);
 	return (0);
 }
 

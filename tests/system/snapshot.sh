@@ -203,6 +203,20 @@ for i in 1 2 3 4 5 6 7 8 9 10; do
 done
 kill $busy; wait $busy 2>/dev/null
 is "$bad" '' 'a file that grows while it is read is sent in one state (RACE-A1)'
+tree moving
+bad=
+for d in 0.2 0.5 0.8; do
+	head -c 100000000 /dev/urandom >f
+	old=$(sum f)
+	# Some of these come between reading and sending.
+	(sleep $d && printf changed | dd of=f bs=1 seek=99000000 conv=notrunc \
+	    status=none) &
+	p=$!
+	got=$(errand -q -- sha256sum f 2>"$T/err") || bad="$bad $d"
+	wait $p
+	[ "${got%% *}" = "$old" ] || [ "${got%% *}" = "$(sum f)" ] || bad="$bad $d:$got"
+done
+is "$bad" '' 'a file that changes after it was read is read again (NEG-A2)'
 tree vanishing
 echo 1 >a
 "$TOOLS/busy" vanish t & busy=$!
