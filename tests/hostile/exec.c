@@ -10,6 +10,7 @@
  * rules: its job ends with status 7 when the file PROGRAM.end is there.
  */
 
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -850,6 +851,34 @@ static const struct {
 	{ "try", try_it }, { "keepers", keepers },
 };
 
+/*
+ * In a chroot nobody can make a user namespace.  The real worker leaves it for
+ * the root it makes; this one makes the chroot the root of a mount namespace
+ * of its own, so that all paths stay what they are.
+ */
+static void
+chroot_leave(void)
+{
+	char path[4096];
+	int root, ns;
+
+	if (unshare(CLONE_NEWNS) == -1 ||
+	    (root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)) == -1 ||
+	    (ns = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC)) == -1 ||
+	    setns(ns, CLONE_NEWNS) == -1 || fchdir(root) == -1 ||
+	    syscall(SYS_getcwd, path, sizeof(path)) == -1)
+		fatal("leave the chroot");
+	close(root);
+	close(ns);
+	if (strcmp(path, "/") == 0)
+		return;
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == -1 ||
+	    mount(path, path, NULL, MS_BIND | MS_REC, NULL) == -1 ||
+	    chdir(path) == -1 || syscall(SYS_pivot_root, ".", ".") == -1 ||
+	    umount2(".", MNT_DETACH) == -1 || chdir("/") == -1)
+		fatal("make the chroot a root");
+}
+
 int
 main(int argc, char **argv)
 {
@@ -861,6 +890,8 @@ main(int argc, char **argv)
 	snprintf(end_path, sizeof(end_path), "%.4000s.end", argv[0]);
 	try_pid = getppid();
 	bad_fds_make();
+	if (geteuid() == 0)
+		chroot_leave();
 	if (sandbox_drop(o.uid, o.gid) == -1)
 		fatal("become user %u", o.uid);
 	exec_fence(&filters);
