@@ -117,6 +117,8 @@ done
 
 if [ "$(id -u)" -ne 0 ]; then
 	skip 3 'needs root'
+elif ! unshare -U true 2>/dev/null; then
+	skip 3 'needs user namespaces (nobody can make one in a chroot)'
 else
 	conf
 	# A user namespace as wide as the host's, in which no more may be made.
