@@ -440,7 +440,7 @@ test_edits(void **state)
 	(void)state;
 	for (run = 0; run < 2; run++) {
 		populate(&top, 3);
-		for (i = 0; i < 30; i++) {
+		for (i = 0; i < 20; i++) {
 			scribble(&top, script, sizeof(script));
 			depth = both(&top, script);
 			assert_true(depth >= 1 && depth <= 16);
@@ -454,8 +454,8 @@ test_edits(void **state)
 		node_done(&top);
 		forget(&la);
 	}
-	print_message("%u of 60 layered, up to %u\n", layered, deepest);
-	assert_true(layered > 30);
+	print_message("%u of 40 layered, up to %u\n", layered, deepest);
+	assert_true(layered > 20);
 }
 
 /* Many files, one edited each time, so that layers pile up. */
@@ -709,21 +709,21 @@ test_killed(void **state)
 	int left = 0;
 
 	(void)state;
-	for (i = 0; i < 400; i++)
+	for (i = 0; i < 120; i++)
 		(void)node_add(&top, TREE_FILE);
 	forget(&la);
-	for (at = 1; kill_one(&top, at); at++) {
+	for (at = 1; at < 60 && kill_one(&top, at); at++) {
 		left += unfinished();
 		assert_true(both(&top, MANIFEST) == 1);
 		forget(&la);
 	}
 	assert_true(both(&top, MANIFEST) == 1);
-	for (i = 0, at = 1; i < 90; i++)
+	for (i = 0, at = 1; i < 25; i++)
 		(void)node_add(&top, TREE_FILE);
-	for (; kill_one(&top, at); at++) {
+	for (; at < 60 && kill_one(&top, at); at += 4) {
 		left += unfinished();
 		layered += both(&top, MANIFEST) > 1;
-		for (i = 0; i < 90; i++)
+		for (i = 0; i < 25; i++)
 			top.kid[i].content++;
 	}
 	print_message("%d unfinished\n", left);
