@@ -28,6 +28,9 @@ struct names {
 
 /* 0, or -1 with errno. */
 int olds_read(struct olds *, struct storeclient *, const struct obj_ref *);
+
+/* The same for a tree that may not be in the store any more: ENOENT. */
+int olds_try(struct olds *, struct storeclient *, const struct obj_ref *);
 void olds_done(struct olds *);
 int names_read(struct names *, int);
 void names_done(struct names *);

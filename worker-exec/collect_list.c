@@ -54,14 +54,15 @@ old_add(void *cookie, const struct tree_entry *e)
 	return (0);
 }
 
-int
-olds_read(struct olds *o, struct storeclient *sc, const struct obj_ref *ref)
+static int
+read_with(struct olds *o, obj_fetch_fn *fetch, struct storeclient *sc,
+    const struct obj_ref *ref)
 {
 	size_t i;
 
 	if (ref->kind == OBJ_NONE)
 		return (0);
-	if (tree_read(ref, storeclient_fetch, sc, old_add, o) != 0)
+	if (tree_read(ref, fetch, sc, old_add, o) != 0)
 		return (-1);
 	for (i = 0; i < o->n; i++) {
 		o->v[i].name = (uint8_t *)o->text + (uintptr_t)o->v[i].name;
@@ -69,6 +70,20 @@ olds_read(struct olds *o, struct storeclient *sc, const struct obj_ref *ref)
 		    (uintptr_t)o->v[i].target;
 	}
 	return (0);
+}
+
+int
+olds_read(struct olds *o, struct storeclient *sc, const struct obj_ref *ref)
+{
+
+	return (read_with(o, storeclient_fetch, sc, ref));
+}
+
+int
+olds_try(struct olds *o, struct storeclient *sc, const struct obj_ref *ref)
+{
+
+	return (read_with(o, storeclient_try, sc, ref));
 }
 
 void

@@ -3,6 +3,7 @@
  * given, which nobody else knows yet, with the tenant's rights.
  */
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -98,6 +99,14 @@ make_link(struct mat *m, const struct plan_node *nd, const char *name)
 	return (set_time(m->dir, name, nd));
 }
 
+/* A name that the tree below has: overlayfs hides what has this on top. */
+static int
+make_gone(struct mat *m, const char *name)
+{
+
+	return (mknodat(m->dir, name, S_IFCHR, makedev(0, 0)));
+}
+
 /* Files and links of a directory; its directories empty and ours for now. */
 static int
 fill(struct mat *m, uint32_t i)
@@ -115,6 +124,8 @@ fill(struct mat *m, uint32_t i)
 			rc = make_file(m, nd, m->at);
 		} else if (nd->kind == TREE_LINK)
 			rc = make_link(m, nd, m->at);
+		else if (nd->kind == PLAN_GONE)
+			rc = make_gone(m, m->at);
 		else
 			rc = mkdirat(m->dir, m->at, 0700);
 		if (rc == -1)
@@ -209,20 +220,40 @@ explain(const struct mat *m, struct err *err)
 	    "out on the host: %.200s: %s", name, strerror(e)));
 }
 
-int
-materialise(int dirfd, struct storeclient *sc, const struct obj_ref *root,
-    struct err *err)
+static int
+lay_out(struct mat *m, int dirfd, struct err *err)
 {
-	struct mat m = { .sc = sc, .at = "" };
 	int rc = -1;
 
-	if ((m.dir = fcntl(dirfd, F_DUPFD_CLOEXEC, 0)) != -1 &&
-	    storeclient_want(sc, root) == 0 &&
-	    plan_read(&m.plan, sc, root) == 0 && make_all(&m) == 0)
-		rc = 0;
-	if (rc == -1)
-		(void)explain(&m, err);
-	io_close(&m.dir);
+	if ((m->dir = fcntl(dirfd, F_DUPFD_CLOEXEC, 0)) == -1 ||
+	    (rc = make_all(m)) == -1)
+		(void)explain(m, err);
+	io_close(&m->dir);
+	return (rc);
+}
+
+int
+materialise(int dirfd, struct storeclient *sc, const struct obj_ref *root,
+    uint64_t *entries, struct err *err)
+{
+	struct mat m = { .sc = sc, .at = "" };
+	int rc;
+
+	if (storeclient_want(sc, root) == 0 &&
+	    plan_read(&m.plan, sc, root) == 0)
+		rc = lay_out(&m, dirfd, err);
+	else
+		rc = explain(&m, err);
+	*entries = m.plan.n;
 	plan_done(&m.plan);
 	return (rc);
+}
+
+int
+materialise_plan(int dirfd, struct storeclient *sc, const struct plan *plan,
+    struct err *err)
+{
+	struct mat m = { .plan = *plan, .sc = sc, .at = "" };
+
+	return (lay_out(&m, dirfd, err));
 }

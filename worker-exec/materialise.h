@@ -4,15 +4,24 @@
 #include "lib/object.h"
 
 struct err;
+struct plan;
 struct storeclient;
 
 /**
- * materialise(dirfd, sc, root, err):
+ * materialise(dirfd, sc, root, entries, err):
  * Make the tree ${root} in the empty directory ${dirfd}: modes and times
- * exact, holes kept.  Return 0, or -1 with ${err} set; then the directory holds
- * a part.
+ * exact, holes kept.  ${*entries} is how many it has.  Return 0, or -1 with
+ * ${err} set; then the directory holds a part.
  */
-int materialise(int, struct storeclient *, const struct obj_ref *,
+int materialise(int, struct storeclient *, const struct obj_ref *, uint64_t *,
+    struct err *);
+
+/**
+ * materialise_plan(dirfd, sc, plan, err):
+ * The same for a plan that was read, which may be a difference: then the
+ * directory is a layer over the tree that it is a difference to.
+ */
+int materialise_plan(int, struct storeclient *, const struct plan *,
     struct err *);
 
 #endif /* !ERRAND_EXEC_MATERIALISE_H */

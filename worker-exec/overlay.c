@@ -1,5 +1,6 @@
 /*
- * The mount that becomes /workspace: a cached tree below, the job's upper
+ * The mount that becomes /workspace: a cached tree below, of one directory or
+ * several, the job's upper
  * directory above.  Makes a detached mount, no file.
  */
 #include <fcntl.h>

@@ -4,7 +4,8 @@
 /**
  * overlay_mount(lower, upper, work):
  * An overlay of the directories (relative to the working directory), owned by
- * our user namespace, attached nowhere.  Returns its descriptor, or -1.
+ * our user namespace, attached nowhere.  ${lower} may be several with ':'
+ * between them, the topmost first.  Returns its descriptor, or -1.
  */
 int overlay_mount(const char *, const char *, const char *);
 

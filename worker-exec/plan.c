@@ -54,24 +54,46 @@ node_new(struct plan *p)
 	return (&nodes[p->n++]);
 }
 
+int
+plan_top(struct plan *p, const struct obj_ref *root)
+{
+	struct plan_node *nd;
+
+	if ((nd = node_new(p)) == NULL ||
+	    keep(p, (const uint8_t *)"", 0, &nd->name) == -1)
+		return (-1);
+	nd->kind = TREE_DIR;
+	nd->mode = 0755;
+	nd->parent = PLAN_NONE;
+	nd->ref = *root;
+	return (0);
+}
+
+int
+plan_add(struct plan *p, uint32_t dir, const struct tree_entry *e)
+{
+	struct plan_node *nd;
+
+	if ((nd = node_new(p)) == NULL)
+		return (-1);
+	nd->kind = e->kind;
+	nd->mode = e->mode;
+	nd->parent = dir;
+	nd->size = e->size;
+	nd->mtime_ns = e->mtime_ns;
+	nd->ref = e->ref;
+	if (keep(p, e->name, e->name_len, &nd->name) == -1)
+		return (-1);
+	return (e->kind == TREE_LINK ?
+	    keep(p, e->target, e->target_len, &nd->target) : 0);
+}
+
 static int
 add(void *cookie, const struct tree_entry *e)
 {
 	struct reader *r = cookie;
-	struct plan_node *nd;
 
-	if ((nd = node_new(r->plan)) == NULL)
-		return (-1);
-	nd->kind = e->kind;
-	nd->mode = e->mode;
-	nd->parent = r->dir;
-	nd->size = e->size;
-	nd->mtime_ns = e->mtime_ns;
-	nd->ref = e->ref;
-	if (keep(r->plan, e->name, e->name_len, &nd->name) == -1)
-		return (-1);
-	if (e->kind == TREE_LINK &&
-	    keep(r->plan, e->target, e->target_len, &nd->target) == -1)
+	if (plan_add(r->plan, r->dir, e) == -1)
 		return (-1);
 	return (e->kind == TREE_DIR ? storeclient_want(r->sc, &e->ref) : 0);
 }
@@ -85,16 +107,10 @@ int
 plan_read(struct plan *p, struct storeclient *sc, const struct obj_ref *root)
 {
 	struct reader r = { p, sc, 0 };
-	struct plan_node *nd;
 	struct obj_ref ref;
 
-	if ((nd = node_new(p)) == NULL ||
-	    keep(p, (const uint8_t *)"", 0, &nd->name) == -1)
+	if (plan_top(p, root) == -1)
 		return (-1);
-	nd->kind = TREE_DIR;
-	nd->mode = 0755;
-	nd->parent = PLAN_NONE;
-	nd->ref = *root;
 	for (; r.dir < p->n; r.dir++) {
 		if (p->nodes[r.dir].kind != TREE_DIR)
 			continue;

@@ -7,22 +7,25 @@
 #include "lib/object.h"
 
 struct storeclient;
+struct tree_entry;
 
 /*
- * A whole tree as a flat array, read from the store before anything is
- * written.
+ * A tree as a flat array, read from the store before anything is written:
+ * whole, or what of it differs from another.
  *
  * Invariants:
  *  1. nodes[0] is the top directory; its name is empty.
  *  2. The children of a directory are nodes[first] to nodes[first + n - 1], in
  *     the order of their names, all after the directory itself.
  *  3. names holds, at .name and .target, terminated strings.
+ *  4. PLAN_GONE is only in a difference: a name that the other tree has.
  */
 #define PLAN_NONE       UINT32_MAX
+#define PLAN_GONE       0               /* besides enum tree_kind */
 #define PLAN_MAX        (UINT32_C(1) << 22)     /* entries of one tree */
 
 struct plan_node {
-	uint8_t kind;           /* enum tree_kind */
+	uint8_t kind;           /* enum tree_kind, or PLAN_GONE */
 	uint16_t mode;
 	uint32_t parent;        /* PLAN_NONE at the top */
 	uint32_t first;
@@ -51,6 +54,24 @@ struct plan {
  */
 int plan_read(struct plan *, struct storeclient *, const struct obj_ref *);
 void plan_done(struct plan *);
+
+/**
+ * plan_diff(p, sc, base, root, max, more):
+ * Read what has to be laid over the tree ${base} to make it ${root}: entries
+ * that are new or different, with the directories that lead to them, and
+ * PLAN_GONE for what is not there any more.  Equal subtrees are not read.
+ * ${*more} is by how many entries the new tree is larger, not counting what
+ * was below directories that are gone.  Return 0, or -1 with errno: as
+ * plan_read, and EFBIG (over ${max} entries), ENOENT (the store has ${base}
+ * no more).
+ */
+int plan_diff(struct plan *, struct storeclient *, const struct obj_ref *,
+    const struct obj_ref *, size_t, int64_t *);
+
+/* Used by both: make nodes[0], and append an entry of the directory ${dir}.
+ * Return 0, or -1 with errno. */
+int plan_top(struct plan *, const struct obj_ref *);
+int plan_add(struct plan *, uint32_t, const struct tree_entry *);
 
 /*
  * The order in which directories are filled: each one's files and links, then

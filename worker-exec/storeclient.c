@@ -214,12 +214,33 @@ on_get(struct storeclient *sc, struct get *g, const struct store_msg *m,
 	return (0);
 }
 
+/* Is it the answer that what storeclient_try wants is not there? */
+static int
+refused(struct storeclient *sc, const struct store_msg *m)
+{
+	struct get *g;
+
+	if (m->id == 0 || (m->op != STORE_ERROR &&
+	    !(m->op == STORE_OK && m->u.ok.objects == 0)))
+		return (0);
+	TAILQ_FOREACH(g, &sc->gets, link) {
+		if (g->id == m->id && g->soft) {
+			g->id = 0;
+			g->refused = 1;
+			return (1);
+		}
+	}
+	return (0);
+}
+
 static int
 on_reply(struct storeclient *sc, const struct store_msg *m, int *fd)
 {
 	struct get *g;
 	size_t i;
 
+	if (refused(sc, m))
+		return (0);
 	if (m->op == STORE_ERROR) {
 		if (sc->failed == 0)
 			sc->err = m->u.error;
@@ -465,4 +486,28 @@ storeclient_fetch(void *cookie, const struct obj_ref *ref, uint8_t *buf,
 	if (ref->kind == OBJ_LIST && ask_pieces(sc, buf, *len) == -1)
 		return (-1);
 	return (storeclient_kick(sc));
+}
+
+int
+storeclient_try(void *cookie, const struct obj_ref *ref, uint8_t *buf,
+    size_t *len)
+{
+	struct storeclient *sc = cookie;
+	struct get *g;
+
+	if (get_send(sc, ref, 1) == -1)
+		return (-1);
+	g = TAILQ_LAST(&sc->gets, get_head);
+	g->soft = 1;
+	while (g->id != 0) {
+		if (storeclient_wait(sc) == -1)
+			return (-1);
+	}
+	if (g->refused) {
+		get_free(sc, g);
+		errno = ENOENT;
+		return (-1);
+	}
+	get_take(sc, g, buf, len);
+	return (0);
 }

@@ -38,6 +38,12 @@ int storeclient_kick(struct storeclient *);
 /* An obj_fetch_fn; the cookie is the storeclient. */
 int storeclient_fetch(void *, const struct obj_ref *, uint8_t *, size_t *);
 
+/*
+ * The same for an object that the job can do without: what the store cannot
+ * give is ENOENT, and no later call fails for it.
+ */
+int storeclient_try(void *, const struct obj_ref *, uint8_t *, size_t *);
+
 /* An obj_sink_fn.  Batches are sent when they are full. */
 int storeclient_put(void *, const struct obj_ref *, const void *, size_t);
 

@@ -23,6 +23,8 @@ struct get {
 	const uint8_t *map;     /* records of refs[0..n) */
 	size_t maplen;
 	size_t at;              /* of refs[next] in the map */
+	uint8_t soft;           /* that it is not there is no failure */
+	uint8_t refused;        /* answered so; id is 0 then */
 };
 
 /*

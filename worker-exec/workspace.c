@@ -67,17 +67,62 @@ jobdir_make(struct keeper *k)
 	return (0);
 }
 
+/*
+ * Links in the job's directory to the directories that make up its tree, the
+ * topmost first.  The list of their names is what the mount is told, and all
+ * of that has to fit in 255 bytes.
+ */
+static int
+layers_name(struct keeper *k, char *list, size_t size)
+{
+	char target[128], name[24];
+	size_t i, at = 0;
+
+	for (i = 0; i < k->tree.n; i++) {
+		(void)snprintf(name, sizeof(name), "l%zu", i);
+		(void)snprintf(target, sizeof(target), "../../trees/%s/tree",
+		    k->tree.root[i]);
+		if (symlinkat(target, k->jobdir, name) == -1)
+			return (-1);
+		at += (size_t)snprintf(list + at, size - at, "%s%s",
+		    i == 0 ? "" : ":", name);
+	}
+	return (0);
+}
+
+/* Names are relative to the job's directory for the moment. */
+static int
+overlay_make(struct keeper *k)
+{
+	char lower[24 * TREECACHE_LAYERS];
+	int fd = -1;
+
+	if (mkdirat(k->jobdir, "work", 0700) == 0 &&
+	    layers_name(k, lower, sizeof(lower)) == 0 &&
+	    fchdir(k->jobdir) == 0)
+		fd = overlay_mount(lower, "upper", "work");
+	if (fd == -1)
+		(void)keeper_fault_step(k, "the overlay of the workspace",
+		    errno);
+	if (fchdir(k->tenant) == -1) {
+		io_close(&fd);
+		return (keeper_fault_step(k, "the tenant's work directory",
+		    errno));
+	}
+	return (fd);
+}
+
 static int
 mount_make(struct keeper *k)
 {
-	char upper[64], work[64];
+	char upper[64];
 	struct err err;
 	int fd;
 
 	memset(&err, 0, sizeof(err));
-	(void)snprintf(upper, sizeof(upper), "jobs/%s/upper", k->run->job);
-	(void)snprintf(work, sizeof(work), "jobs/%s/work", k->run->job);
 	if (k->run->root.kind == OBJ_NONE) {
+		(void)snprintf(upper, sizeof(upper), "jobs/%s/upper",
+		    k->run->job);
 		if ((fd = overlay_plain(upper)) == -1)
 			return (keeper_fault_step(k, "the workspace", errno));
 		return (fd);
@@ -85,11 +130,7 @@ mount_make(struct keeper *k)
 	if (treecache_get(k->tenant, k->sc, &k->run->root, &k->tree,
 	    &err) == -1)
 		return (keeper_fault(k, &err));
-	if (mkdirat(k->jobdir, "work", 0700) == -1 ||
-	    (fd = overlay_mount(k->tree.path, upper, work)) == -1)
-		return (keeper_fault_step(k, "the overlay of the workspace",
-		    errno));
-	return (fd);
+	return (overlay_make(k));
 }
 
 int

@@ -44,6 +44,8 @@ struct stand {
 	unsigned int tenant;    /* host uid */
 	unsigned int jobs;      /* run so far */
 	unsigned int gets, puts;
+	pid_t keeper;           /* the last that asked for its map */
+	unsigned int kill_at;   /* kill it at its n-th GET, 0: never */
 	struct exec_msg hello;
 };
 
@@ -205,6 +207,7 @@ stand_map(struct stand *s, int pidfd)
 	pid_t pid = stand_pid(pidfd);
 	char map[32];
 
+	s->keeper = pid;
 	if (s->rootless)
 		return;
 	(void)snprintf(map, sizeof(map), "0 %u 1\n", s->tenant);
@@ -237,6 +240,8 @@ stand_get(struct stand *s, int fd, const struct store_msg *m, int memfd)
 	int out;
 
 	s->gets++;
+	if (s->kill_at > 0 && --s->kill_at == 0)
+		(void)kill(s->keeper, SIGKILL);
 	assert_int_equal(memfd_map(memfd, LIMIT_GET_OBJECTS * OBJ_REF_LEN,
 	    &refs, &len), 0);
 	assert_int_equal(len, m->u.get.refs * OBJ_REF_LEN);

@@ -1,0 +1,69 @@
+#ifndef ERRAND_EXEC_TREECACHE_INTERNAL_H
+#define ERRAND_EXEC_TREECACHE_INTERNAL_H
+
+#include <time.h>
+
+#include "plan.h"
+#include "treecache.h"
+
+#define HEX_LEN         (2 * OBJ_ID_LEN)
+
+/* treecache_mark.c: what says that a tree is whole. */
+
+enum treecache_how {
+	TREECACHE_WAIT = 0x1,   /* for somebody who may be removing it */
+	TREECACHE_TOUCH = 0x2   /* it is going to be used */
+};
+
+/**
+ * treecache_find(trees, hex, how, use):
+ * Lock the tree named ${hex}.  Return 0, or -1 with errno = ESTALE when it is
+ * there and not to be believed.
+ */
+int treecache_find(int, const char *, int, struct treecache_use *);
+
+/**
+ * treecache_mark(trees, dir, use):
+ * Mark the tree in ${dir} as whole, with what ${use} says of it, and lock it.
+ * Return 0, or -1 with errno.
+ */
+int treecache_mark(int, int, struct treecache_use *);
+
+/* treecache_trim.c: which there are, and which are too many. */
+
+struct treecache_old {
+	char name[HEX_LEN + 1];
+	struct timespec used;
+};
+
+/* All of them, the oldest use first, to be freed.  Return 0, or -1. */
+int treecache_list(int, struct treecache_old **, size_t *);
+
+/**
+ * treecache_evict(trees, name, stale):
+ * Remove a tree that nobody uses, and, unless it is ${stale}, that no other
+ * lies on.  Return 0, or -1 when it has to stay.
+ */
+int treecache_evict(int, const char *, int);
+
+/* Keep the most recently used ones. */
+void treecache_trim(int);
+
+/* treecache_base.c: what a new tree could be laid over. */
+
+struct treecache_base {
+	struct treecache_use use;
+	struct plan plan;       /* what is different */
+	uint64_t entries;       /* of the new tree, about */
+};
+
+/**
+ * treecache_base(trees, sc, root, base):
+ * Find the tree that ${root} is most like, and lock it.  Return 0, or -1 when
+ * none is like it enough.
+ */
+int treecache_base(int, struct storeclient *, const struct obj_ref *,
+    struct treecache_base *);
+void treecache_base_done(struct treecache_base *);
+
+#endif /* !ERRAND_EXEC_TREECACHE_INTERNAL_H */
