@@ -111,6 +111,8 @@ on_listed(void *cookie, const struct frame *f)
 	if (f->type != FRAME_REPLY || (r = calloc(1, sizeof(*r))) == NULL)
 		return (-1);
 	rc = client_reply_parse(f->body, f->len, r);
+	if (rc == 0 && conn_ends(f) != (r->kind == CLIENT_DONE))
+		rc = -1;
 	if (rc == 0 && r->kind == CLIENT_DONE)
 		ps->done = 1;
 	else if (rc == 0 && r->kind == CLIENT_JOB && ps->n < LIMIT_LIST_JOBS) {
@@ -145,8 +147,9 @@ list_jobs(struct session *s, int all, uint32_t limit, struct ps *ps)
 	o->limit = limit;
 	stream = conn_request(s->c, o, on_listed, ps);
 	free(o);
-	if (stream == 0 || conn_until(s->c, &ps->done) == -1 ||
-	    ps->done == -2) {
+	(void)conn_until(s->c, &ps->done);
+	conn_forget(s->c, stream);
+	if (stream == 0 || ps->done == 0 || ps->done == -2) {
 		session_lost(s);
 		return (EXIT_NO);
 	}

@@ -133,7 +133,7 @@ on_receipt(void *cookie, const struct frame *f)
 	}
 	if (f->type == FRAME_REPLY) {
 		b->done = 1;
-		return (0);
+		return (conn_ends(f) ? 0 : -1);
 	}
 	if (f->type != FRAME_DATA || f->len > b->cap - b->len)
 		return (-1);
@@ -154,8 +154,9 @@ get_signed(struct session *s, const char *job, struct bytes *b)
 	snprintf(o->job, sizeof(o->job), "%s", job);
 	stream = conn_request(s->c, o, on_receipt, b);
 	free(o);
-	if (stream == 0 || conn_until(s->c, &b->done) == -1 ||
-	    b->done == -2) {
+	(void)conn_until(s->c, &b->done);
+	conn_forget(s->c, stream);
+	if (stream == 0 || b->done == 0 || b->done == -2) {
 		session_lost(s);
 		return (EXIT_NO);
 	}
@@ -430,5 +431,5 @@ cmd_info(int argc, char **argv)
 	free(o);
 	free(r);
 	session_close(&s);
-	return (rc);
+	return (fflush(stdout) == 0 ? rc : EXIT_OURS);
 }

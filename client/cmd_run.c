@@ -145,7 +145,7 @@ find_root(struct run *r)
 static void
 find_commit(struct run *r)
 {
-	static const char *const argv[] = { "git", "rev-parse", "--verify",
+	static const char *const argv[] = { GIT_SAFE, "rev-parse", "--verify",
 	    "-q", "HEAD", NULL };
 	size_t len;
 	char *out;
@@ -376,10 +376,10 @@ cmd_run(int argc, char **argv)
 			rc = run_job(r);
 	} else if (rc == -1)
 		rc = 0;
+	upload_free(r->sub.pending);
 	session_close(&r->s);
 	follow_done(&r->f);
 	run_opts_done(&r->o);
-	upload_free(r->sub.pending);
 	scan_free(r->sub.scan);
 	objtab_free(r->sub.extra);
 	select_free(r->sel);

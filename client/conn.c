@@ -77,12 +77,13 @@ on_goaway(struct conn *c, const struct frame *f)
 {
 	if (err_parse(f->body, f->len, &c->err) == -1)
 		return (-1);
-	snprintf(c->why, sizeof(c->why), "%s", c->err.text);
+	/* Nothing that was asked will be answered any more. */
+	lose(c, c->err.text);
 	return (0);
 }
 
-static int
-ends_stream(const struct frame *f)
+int
+conn_ends(const struct frame *f)
 {
 	return (f->type == FRAME_RESET ||
 	    (f->type == FRAME_REPLY && (f->flags & FRAME_MORE) == 0));
@@ -105,7 +106,7 @@ on_frame(void *cookie, const struct frame *f)
 	if (i == FRAME_STREAMS)
 		return (0);
 	s = c->slots[i];
-	if (ends_stream(f))
+	if (conn_ends(f))
 		c->slots[i].stream = 0;
 	return (s.fn(s.cookie, f));
 }
@@ -327,6 +328,16 @@ conn_request(struct conn *c, const struct client_open *o, conn_frame_fn *fn,
 	c->slots[i].fn = fn;
 	c->slots[i].cookie = cookie;
 	return (stream);
+}
+
+void
+conn_forget(struct conn *c, uint32_t stream)
+{
+	size_t i;
+
+	for (i = 0; stream != 0 && i < FRAME_STREAMS; i++)
+		if (c->slots[i].stream == stream)
+			c->slots[i].stream = 0;
 }
 
 int

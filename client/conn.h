@@ -47,6 +47,13 @@ const struct client_hello *conn_host(const struct conn *);
 uint32_t conn_request(struct conn *, const struct client_open *,
     conn_frame_fn *, void *);
 
+/* Nobody hears this stream any more: what still comes on it is ignored.  For
+ * whoever goes away before the frame that ends it. */
+void conn_forget(struct conn *, uint32_t);
+
+/* Does the frame end its stream: RESET, or a REPLY without FRAME_MORE? */
+int conn_ends(const struct frame *);
+
 /* Send DATA or END on a stream.  0, or -1. */
 int conn_data(struct conn *, uint32_t, uint8_t channel, const void *, size_t);
 int conn_end(struct conn *, uint32_t);

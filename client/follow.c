@@ -121,7 +121,14 @@ show(struct follow *f, int fd, const uint8_t *p, size_t len)
 	if ((fd == STDOUT_FILENO && (f->show & FOLLOW_STDOUT) == 0) ||
 	    (fd == STDERR_FILENO && (f->show & FOLLOW_STDERR) == 0))
 		return;
-	if (io_write(fd, p, len) == -1 && fd == STDOUT_FILENO) {
+	if (io_write(fd, p, len) == 0)
+		return;
+	if (errno != EPIPE) {
+		if (!f->unwritten)
+			out_warn("cannot write the output: %s",
+			    strerror(errno));
+		f->unwritten = 1;
+	} else if (fd == STDOUT_FILENO) {
 		/* As the command itself would have it here. */
 		f->broken_pipe = 1;
 		if (!f->watcher)
@@ -163,6 +170,7 @@ on_reply(struct follow *f, const struct frame *fr)
 		goto done;
 	switch (r->kind) {
 	case CLIENT_NEED:
+		rc = conn_ends(fr) ? 0 : -1;
 		f->state = FOLLOW_NEED;
 		break;
 	case CLIENT_ACCEPTED:
@@ -177,6 +185,7 @@ on_reply(struct follow *f, const struct frame *fr)
 			f->on_state(f);
 		break;
 	case CLIENT_RESULT:
+		rc = conn_ends(fr) ? 0 : -1;
 		f->record = r->record;
 		f->state = FOLLOW_RESULT;
 		break;
@@ -334,7 +343,9 @@ follow_run(struct follow *f)
 		out_err(&f->err);
 		return (EXIT_OURS);
 	}
-	return (f->watcher ? 0 : follow_exit_code(f));
+	if (f->watcher)
+		return (f->unwritten ? EXIT_OURS : 0);
+	return (follow_exit_code(f));
 }
 
 /* What of ours failed around the command, in words; "" for nothing. */
@@ -377,5 +388,5 @@ follow_exit_code(const struct follow *f)
 	/* Told to stop by its time limit, it did so with success. */
 	if (r->limit == JOB_LIMIT_RUNTIME || r->limit == JOB_LIMIT_CPU_TIME)
 		return (EXIT_OURS);
-	return (*fault != '\0' ? EXIT_OURS : 0);
+	return (*fault != '\0' || f->unwritten ? EXIT_OURS : 0);
 }

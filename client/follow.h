@@ -43,6 +43,7 @@ struct follow {
 	uint64_t offset;
 	uint64_t skip;          /* output bytes to leave out first */
 	int watcher;            /* only looks: its signals are its own */
+	int unwritten;          /* some of the output could not be written */
 	int broken_pipe;        /* nobody reads our output any more */
 	void (*on_state)(struct follow *);
 	void *cookie;

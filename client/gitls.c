@@ -20,13 +20,11 @@
 #include "lib/io.h"
 #include "proto/limits.h"
 
+#define SILENCE_MS      60000   /* git says nothing: it waits for something */
 #define GITLS_NEST_MAX  32      /* repositories inside repositories */
 #define GITLS_OUT_MAX   (1024UL * 1024 * 1024)
 
 extern char **environ;
-
-#define GIT_SAFE "git", "-c", "core.fsmonitor=false", "-c", \
-    "core.hooksPath=/dev/null", "-c", "core.quotePath=false"
 
 void
 pathset_done(struct pathset *ps)
@@ -95,16 +93,20 @@ pathset_sort(struct pathset *ps)
 static char **
 git_env(void)
 {
-	static const char *const drop[] = { "GIT_DIR=", "GIT_WORK_TREE=",
+	static const char *const drop[] = { "GIT_NO_LAZY_FETCH=",
+	    "GIT_ALLOW_PROTOCOL=", "GIT_DIR=", "GIT_WORK_TREE=",
 	    "GIT_INDEX_FILE=", "GIT_OBJECT_DIRECTORY=", "GIT_EXTERNAL_DIFF=",
 	    "GIT_PAGER=", "GIT_TRACE", "LC_ALL=", "GIT_LITERAL_PATHSPECS=" };
 	static char lc[] = "LC_ALL=C", locks[] = "GIT_OPTIONAL_LOCKS=0";
+	/* A partial clone would fetch what it lacks, by a command of its own. */
+	static char lazy[] = "GIT_NO_LAZY_FETCH=1";
+	static char proto[] = "GIT_ALLOW_PROTOCOL=none";
 	char **env;
 	size_t i, j, n = 0, k = 0;
 
 	while (environ[n] != NULL)
 		n++;
-	if ((env = calloc(n + 3, sizeof(*env))) == NULL)
+	if ((env = calloc(n + 5, sizeof(*env))) == NULL)
 		return (NULL);
 	for (i = 0; i < n; i++) {
 		for (j = 0; j < sizeof(drop) / sizeof(drop[0]); j++)
@@ -114,6 +116,8 @@ git_env(void)
 			env[k++] = environ[i];
 	}
 	env[k++] = lc;
+	env[k++] = lazy;
+	env[k++] = proto;
 	env[k++] = locks;
 	return (env);
 }
@@ -155,13 +159,18 @@ converse(int wfd, int rfd, const char *in, size_t inlen, char **out,
 	size_t cap = 0;
 	char *p;
 	ssize_t n = -1;
+	int rc;
 
 	for (;;) {
 		if (inlen == 0 && pfd[1].fd != -1) {
 			close(pfd[1].fd);
 			pfd[1].fd = -1;
 		}
-		if (poll(pfd, 2, -1) == -1 && errno != EINTR)
+		if ((rc = poll(pfd, 2, SILENCE_MS)) == 0) {
+			errno = ETIMEDOUT;
+			return (-1);
+		}
+		if (rc == -1 && errno != EINTR)
 			return (-1);
 		if (pfd[1].fd != -1 && (pfd[1].revents & (POLLOUT | POLLERR))) {
 			n = write(pfd[1].fd, in, inlen);
@@ -213,6 +222,8 @@ gitls_output(const char *const *argv, const char *dir, const char *in,
 	(void)fcntl(ip[1], F_SETFL, O_NONBLOCK);
 	rc = converse(ip[1], op[0], in, inlen, out, outlen);
 	sigaction(SIGPIPE, &old, NULL);
+	if (rc == -1)
+		(void)kill(pid, SIGKILL);
 	close(op[0]);
 	while (waitpid(pid, &status, 0) == -1)
 		if (errno != EINTR)

@@ -8,6 +8,9 @@
  * selection; git is called so that the repository's own configuration can run
  * nothing and its index is not written.
  */
+#define GIT_SAFE "git", "-c", "core.fsmonitor=false", "-c", \
+    "core.hooksPath=/dev/null", "-c", "core.quotePath=false"
+
 struct pathset {
 	char *buf;              /* NUL terminated paths */
 	size_t len, cap;

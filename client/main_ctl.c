@@ -55,11 +55,14 @@ static const struct command commands[] = {
 static const char *
 default_socket(char *path)
 {
-	char *slash;
+	char *slash, why[LIMIT_TEXT];
 
 	if (access(RUNDIR "/control.sock", F_OK) == 0 || getuid() == 0)
 		return (RUNDIR "/control.sock");
-	state_private_addr(path);
+	if (state_private_addr(path, why) == -1) {
+		out_warn("%s", why);
+		return (NULL);
+	}
 	if ((slash = strrchr(path, '/')) != NULL)
 		snprintf(slash, 16, "/control.sock");
 	return (path);
@@ -112,6 +115,8 @@ main(int argc, char **argv)
 	}
 	if (sock == NULL || *sock == '\0')
 		sock = default_socket(path);
+	if (sock == NULL)
+		return (EXIT_NO);
 	if (snprintf(s.addr, sizeof(s.addr), "unix:%s", strncmp(sock,
 	    "unix:", 5) == 0 ? sock + 5 : sock) >= (int)sizeof(s.addr))
 		return (out_usage("-s: the path is too long"));

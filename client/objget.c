@@ -118,7 +118,7 @@ on_frame(void *cookie, const struct frame *f)
 	}
 	switch (f->type) {
 	case FRAME_DATA:
-		if (f->flags != FRAME_OBJECT ||
+		if (g->reader == NULL || f->flags != FRAME_OBJECT ||
 		    objrec_reader_feed(g->reader, f->body, f->len) == -1)
 			return (-1);
 		return (conn_consumed(g->s->c, f->stream, f->len));
@@ -126,6 +126,8 @@ on_frame(void *cookie, const struct frame *f)
 		g->done = -1;
 		return (err_parse(f->body, f->len, &g->err));
 	case FRAME_REPLY:
+		if (g->reader == NULL || !conn_ends(f))
+			return (-1);
 		g->done = objrec_reader_clean(g->reader) ? 1 : -1;
 		return (0);
 	default:
@@ -157,6 +159,7 @@ get(struct objget *g, const struct obj_ref *refs, size_t n)
 	    n * OBJ_REF_LEN) == -1 || conn_end(g->s->c, stream) == -1 ||
 	    conn_until(g->s->c, &g->done) == -1)
 		g->done = -1;
+	conn_forget(g->s->c, stream);
 	objrec_reader_free(g->reader);
 	g->reader = NULL;
 	return (g->done == 1 ? 0 : -1);

@@ -2,6 +2,7 @@
  * Words for people.  Writes to stdout and stderr only.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +18,11 @@ static const char *progname = "errand";
 void
 out_init(const char *name)
 {
+	int fd;
+
+	for (fd = 0; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) == -1)
+			(void)open("/dev/null", O_RDONLY);
 	progname = name;
 }
 

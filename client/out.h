@@ -15,7 +15,9 @@ enum exit_code {
 	EXIT_INTERRUPTED = 130
 };
 
-/* Program name for messages. */
+/* Program name for messages.  Descriptors 0, 1 and 2 that are closed are
+ * filled first, so that nothing else (a connection) takes their place: output
+ * to them fails. */
 void out_init(const char *);
 
 /* One line on stderr: "errand: text"; control bytes are escaped. */

@@ -24,8 +24,7 @@ find_host(struct session *s, char *why)
 		return (rc);
 	if (s->local)
 		return (local_start(s->addr, why));
-	state_private_addr(s->addr);
-	return (0);
+	return (state_private_addr(s->addr, why));
 }
 
 int
@@ -64,8 +63,7 @@ session_hello(struct session *s)
 		session_lost(s);
 		return (-1);
 	}
-	if (state_host_pin(s->addr, s->host->host, s->host->host_key,
-	    why) == -1 && s->verbose)
+	if (state_host_pin(s->addr, s->host->host_key, why) == -1 && s->verbose)
 		out_warn("%s", why);
 	return (0);
 }

@@ -94,8 +94,9 @@ state_last_set(const char *root, const char *tenant, const char *job)
 	if (hashed_path("last", "", 0, tenant, root, path) == -1)
 		return (-1);
 	snprintf(tmp, sizeof(tmp), "%s.%ld", path, (long)getpid());
-	if ((fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-	    0600)) == -1)
+	(void)unlink(tmp);
+	if ((fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW |
+	    O_CLOEXEC, 0600)) == -1)
 		return (-1);
 	if (io_write(fd, job, strlen(job)) == -1) {
 		close(fd);
@@ -125,7 +126,7 @@ state_last_get(const char *root, const char *tenant, char *job)
 	return (rc);
 }
 
-/* One line per host: ADDRESS KEY NAME. */
+/* One line per host: KEY ADDRESS, the address to the end of the line. */
 static int
 hosts_load(char **text)
 {
@@ -142,36 +143,38 @@ hosts_load(char **text)
 static int
 hosts_next(char **pos, char **addr, uint8_t key[32])
 {
-	char *line, *sp, *end;
+	char *line;
 
 	while ((line = strsep(pos, "\n")) != NULL) {
-		if ((sp = strchr(line, ' ')) == NULL)
+		if (strlen(line) < 66 || line[64] != ' ')
 			continue;
-		*sp++ = '\0';
-		if ((end = strchr(sp, ' ')) != NULL)
-			*end = '\0';
-		if (text_unhex(sp, key, 32) == -1)
+		line[64] = '\0';
+		if (text_unhex(line, key, 32) == -1)
 			continue;
-		*addr = line;
+		*addr = line + 65;
 		return (1);
 	}
 	return (0);
 }
 
 static int
-hosts_append(const char *addr, const char *host, const uint8_t key[32])
+hosts_append(const char *addr, const uint8_t key[32])
 {
 	char path[PATH_MAX], hex[65], line[PATH_MAX + 256];
 	int fd, n, rc;
 
+	if (strchr(addr, '\n') != NULL) {
+		errno = EINVAL;
+		return (-1);
+	}
 	if (state_path("hosts", path) == -1)
 		return (-1);
 	text_hex(key, 32, hex);
-	n = snprintf(line, sizeof(line), "%s %s %s\n", addr, hex, host);
+	n = snprintf(line, sizeof(line), "%s %s\n", hex, addr);
 	if (n < 0 || n >= (int)sizeof(line))
 		return (-1);
-	if ((fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
-	    0600)) == -1)
+	if ((fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW |
+	    O_CLOEXEC, 0600)) == -1)
 		return (-1);
 	rc = io_write(fd, line, (size_t)n);
 	close(fd);
@@ -184,8 +187,7 @@ hosts_append(const char *addr, const char *host, const uint8_t key[32])
  * receipts are verified with later, so a changed key is added, not refused.
  */
 int
-state_host_pin(const char *addr, const char *host, const uint8_t key[32],
-    char *why)
+state_host_pin(const char *addr, const uint8_t key[32], char *why)
 {
 	char *text = NULL, *pos, *a;
 	uint8_t k[32];
@@ -198,7 +200,7 @@ state_host_pin(const char *addr, const char *host, const uint8_t key[32],
 			    memcmp(k, key, sizeof(k)) == 0;
 		free(text);
 	}
-	if (known || hosts_append(addr, *host != '\0' ? host : "-", key) == 0)
+	if (known || hosts_append(addr, key) == 0)
 		return (0);
 	snprintf(why, LIMIT_TEXT, "cannot remember the host's key: %s",
 	    strerror(errno));
@@ -224,16 +226,25 @@ state_host_key(const uint8_t id[8], uint8_t key[32])
 	return (found);
 }
 
-void
-state_private_addr(char *out)
+int
+state_private_addr(char *out, char *why)
 {
 	const char *run = getenv("XDG_RUNTIME_DIR");
+	char dir[PATH_MAX + 8];
+	struct stat st;
 
 	if (run != NULL && *run == '/' && strlen(run) < PATH_MAX - 32)
-		snprintf(out, PATH_MAX + 8, "unix:%s/errand/errand.sock", run);
+		snprintf(dir, sizeof(dir), "%s/errand", run);
 	else
-		snprintf(out, PATH_MAX + 8,
-		    "unix:/tmp/errand-%ld/errand.sock", (long)getuid());
+		snprintf(dir, sizeof(dir), "/tmp/errand-%ld", (long)getuid());
+	snprintf(out, PATH_MAX + 8, "unix:%.4000s/errand.sock", dir);
+	if (lstat(dir, &st) == 0 && (!S_ISDIR(st.st_mode) ||
+	    st.st_uid != getuid() || (st.st_mode & 022) != 0)) {
+		snprintf(why, LIMIT_TEXT, "%.200s is not a directory of yours "
+		    "alone; set XDG_RUNTIME_DIR", dir);
+		return (-1);
+	}
+	return (0);
 }
 
 int

@@ -9,7 +9,7 @@
 /*
  * What the client remembers, in $XDG_STATE_HOME/errand (else
  * ~/.local/state/errand), a directory of the user's own, mode 0700:
- *   hosts          address, host name, host key: pinned at the first contact
+ *   hosts          host key, address: pinned at the first contact
  *   trees/H        stat cache per host key, tenant and root
  *   last/H         newest job submitted per root
  */
@@ -27,11 +27,11 @@ int state_last_set(const char *root, const char *tenant, const char *job);
 int state_last_get(const char *root, const char *tenant, char *job);
 
 /**
- * state_host_pin(addr, host, key, why):
+ * state_host_pin(addr, key, why):
  * Remember the host's key at the first contact; later compare.  Return 0, or
  * -1 with a sentence in ${why} (LIMIT_TEXT bytes) when it is another one.
  */
-int state_host_pin(const char *, const char *, const uint8_t key[32], char *);
+int state_host_pin(const char *, const uint8_t key[32], char *);
 
 /* Key of a host id (receipt_key_id) among the pinned ones.  0 or -1. */
 int state_host_key(const uint8_t id[8], uint8_t key[32]);
@@ -45,7 +45,13 @@ int state_host_key(const uint8_t id[8], uint8_t key[32]);
  */
 int state_host_addr(const char *on, char *, char *why);
 
-/* Address of the private daemon, whether it runs or not (PATH_MAX + 8). */
-void state_private_addr(char *);
+/**
+ * state_private_addr(out, why):
+ * Address of the private daemon, whether it runs or not (PATH_MAX + 8 bytes).
+ * Return 0, or -1 with a sentence in ${why} (LIMIT_TEXT bytes) when the
+ * directory it would be in is somebody else's: in /tmp anybody could have made
+ * it first.
+ */
+int state_private_addr(char *, char *);
 
 #endif /* !ERRAND_STATE_H */

@@ -326,9 +326,9 @@ submit_run(struct submit *sub, struct follow *f)
 		else
 			v = judge_failure(sub, errno, tries == RETRIES_MAX);
 		e = errno;
+		pending_drop(sub);
 		if (v != V_AGAIN || reopen(sub, &tries) == -1)
 			break;
-		pending_drop(sub);
 	}
 	if (v == V_OK)
 		return (0);

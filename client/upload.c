@@ -34,8 +34,10 @@ on_reply(void *cookie, const struct frame *f)
 		u->done = -1;
 		return (err_parse(f->body, f->len, &u->err));
 	}
+	if (f->type != FRAME_REPLY || !conn_ends(f))
+		return (-1);
 	u->done = 1;
-	return (f->type == FRAME_REPLY ? 0 : -1);
+	return (0);
 }
 
 struct upload *
@@ -64,6 +66,8 @@ err0:
 void
 upload_free(struct upload *u)
 {
+	if (u != NULL && u->done == 0)
+		conn_forget(u->c, u->stream);
 	free(u);
 }
 

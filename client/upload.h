@@ -14,6 +14,7 @@
 struct upload;
 
 struct upload *upload_new(struct conn *);
+/* Before the connection is closed. */
 void upload_free(struct upload *);
 
 /* An obj_sink_fn: send one object.  Pumps the connection when much waits. */

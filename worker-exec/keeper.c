@@ -284,6 +284,9 @@ output_make(struct keeper *k, int *fds)
 		return (keeper_fault_step(k, "a pipe", errno));
 	k->pump.fd[1] = er[0];
 	fds[1] = er[1];
+	/* The job can read its own output too: a read must not wait for it. */
+	if (io_nonblock(out[0]) == -1 || io_nonblock(er[0]) == -1)
+		return (keeper_fault_step(k, "a pipe", errno));
 	return (0);
 }
 

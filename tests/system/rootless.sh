@@ -61,7 +61,7 @@ J=$(e -d -- sleep 100)
 group=$daemon_pid
 stop_daemon
 check 'it stops' gone "$group"
-check 'and leaves no process' wait_for 5 sh -c "! pgrep -u $uid"
+check 'and leaves no process' wait_for 5 sh -c "! pgrep -u $uid -x 'errandd|errand-.*'"
 is "$(ls -A "$T/u/run/errand" 2>/dev/null)" '' 'no socket'
 is "$(find "$T/u/state/errand/run" -mindepth 3 2>/dev/null | grep -v '/trees' | head -n 3)" '' \
     'and no work area'

@@ -252,9 +252,13 @@ else
 	is "$(field limit)" memory 'a memory kill is recognised (OOM-A3)'
 	check 'and counted' test "$(field usage.oom_kills)" -ge 1
 fi
-errand -q --memory 256M -- sh -c 'kill -9 $$' 2>/dev/null
-is "$(field usage.oom_kills) $(field limit)" '0 null' \
-    'death by KILL alone is no memory kill (OOM-A2)'
+if [ "$(errandctl --json status | "$TOOLS/jget" cgroup)" = none ]; then
+	skip 1 'needs control groups'
+else
+	errand -q --memory 256M -- sh -c 'kill -9 $$' 2>/dev/null
+	is "$(field usage.oom_kills) $(field limit)" '0 null' \
+	    'death by KILL alone is no memory kill (OOM-A2)'
+fi
 
 # --- attaching ---
 
