@@ -127,7 +127,8 @@ on_listed(void *cookie, const struct frame *f)
 			ps->v = v;
 		}
 		ps->v[ps->n++] = r->record;
-	}
+	} else
+		rc = -1;
 	client_reply_done(r);
 	free(r);
 	return (rc);
@@ -252,7 +253,8 @@ show_status(const struct session *s, const struct job_record *r,
 		    strlen(sp->label)));
 	if (sp != NULL)
 		printf("command    %s\n", command_line(sp));
-	printf("tenant     %s on %s\nstate      %s\n", r->tenant, s->host->host,
+	printf("tenant     %s on %s\nstate      %s\n", r->tenant,
+	    out_escape(s->host->host, strlen(s->host->host)),
 	    job_state_name(r->state));
 	if (JOB_IS_FINAL(r->state))
 		printf("result     %s\n", outcome(r));

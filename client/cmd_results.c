@@ -383,7 +383,8 @@ static void
 show_info(const struct session *s, const struct client_reply *r)
 {
 	printf("host       %s\nsoftware   %s\ntenant     %s\nprocessors %u\n"
-	    "memory     %s\n", s->host->host, s->host->software,
+	    "memory     %s\n", out_escape(s->host->host, strlen(s->host->host)),
+	    out_escape(s->host->software, strlen(s->host->software)),
 	    s->host->tenant, r->cpus, text_bytes(r->memory));
 	printf("network    %s\n", r->net_host ? "none, host" : "none");
 	printf("at most   ");

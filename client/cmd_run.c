@@ -332,7 +332,9 @@ run_job(struct run *r)
 	if ((rc = find_root(r)) != 0)
 		return (rc);
 	find_commit(r);
-	if (session_hello(&r->s) == -1)
+	/* The host's key names the cache of the tree; without a tree there is
+	 * nothing to wait for before the request. */
+	if (r->sel != NULL && session_hello(&r->s) == -1)
 		return (EXIT_OURS);
 	fill_submit(r);
 	if ((rc = submit_spec(&r->sub, r->workdir, r->commit, NULL)) != 0)
@@ -340,6 +342,8 @@ run_job(struct run *r)
 	follow_early(0);
 	if ((rc = send_tree(r)) != 0)
 		return (rc);
+	if (session_hello(&r->s) == -1)
+		return (EXIT_OURS);
 	remember(r);
 	event(r, "submitted");
 	if (r->o.detach) {

@@ -32,6 +32,7 @@ struct conn {
 	struct client_hello host;
 	int have_host;
 	int lost;
+	int broken;             /* by what the host said */
 	char why[LIMIT_TEXT];
 	struct err err;
 	uint64_t heard_us;
@@ -95,6 +96,7 @@ on_frame(void *cookie, const struct frame *f)
 	struct conn *c = cookie;
 	struct slot s;
 	size_t i;
+	int rc;
 
 	if (f->type == FRAME_HELLO)
 		return (on_hello(c, f));
@@ -106,9 +108,11 @@ on_frame(void *cookie, const struct frame *f)
 	if (i == FRAME_STREAMS)
 		return (0);
 	s = c->slots[i];
-	if (conn_ends(f))
+	rc = s.fn(s.cookie, f);
+	/* Whoever refuses the last frame is still to hear of the loss. */
+	if (rc == 0 && conn_ends(f) && c->slots[i].stream == f->stream)
 		c->slots[i].stream = 0;
-	return (s.fn(s.cookie, f));
+	return (rc);
 }
 
 static int
@@ -222,8 +226,10 @@ pump_in(struct conn *c)
 		return;
 	}
 	c->heard_us = io_mono_us();
-	if (frame_feed(c->fc, c->buf, (size_t)n) == -1 && !c->lost)
+	if (frame_feed(c->fc, c->buf, (size_t)n) == -1 && !c->lost) {
+		c->broken = 1;
 		lose(c, frame_fault(c->fc));
+	}
 }
 
 static void
@@ -381,6 +387,12 @@ int
 conn_lost(const struct conn *c)
 {
 	return (c->lost);
+}
+
+int
+conn_broken(const struct conn *c)
+{
+	return (c->broken);
 }
 
 const char *

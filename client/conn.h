@@ -13,8 +13,8 @@
  *
  * Invariants:
  *  1. A stream's function is called only from conn_pump, and not again after
- *     the frame that ends the stream (final REPLY, RESET), or after conn_end
- *     of it was reported by a NULL frame.
+ *     the frame that ends the stream (final REPLY, RESET), unless it refused
+ *     that one, or after a NULL frame.
  *  2. Once the connection is lost every open stream got a NULL frame, and all
  *     requests fail.
  */
@@ -80,6 +80,9 @@ void conn_watch(struct conn *, int, void (*)(void *), void *);
 int conn_until(struct conn *, const int *);
 
 int conn_lost(const struct conn *);
+
+/* Lost because the host broke the protocol: it would do so again. */
+int conn_broken(const struct conn *);
 const char *conn_why(const struct conn *);
 
 /* The host's error when it ended the connection with one, else NULL. */

@@ -158,6 +158,13 @@ on_data(struct follow *f, const struct frame *fr)
 	return (conn_consumed(f->s->c, fr->stream, fr->len));
 }
 
+/* Can such a reply be the last one, though it is no result? */
+static int
+may_end(const struct follow *f, uint8_t kind)
+{
+	return (kind == CLIENT_ACCEPTED ? f->detach : f->watcher);
+}
+
 static int
 on_reply(struct follow *f, const struct frame *fr)
 {
@@ -175,6 +182,10 @@ on_reply(struct follow *f, const struct frame *fr)
 		break;
 	case CLIENT_ACCEPTED:
 	case CLIENT_JOB:
+		if (conn_ends(fr) && !may_end(f, r->kind)) {
+			rc = -1;
+			break;
+		}
 		f->record = r->record;
 		if (!f->accepted)
 			f->offset = r->offset;
@@ -185,7 +196,10 @@ on_reply(struct follow *f, const struct frame *fr)
 			f->on_state(f);
 		break;
 	case CLIENT_RESULT:
-		rc = conn_ends(fr) ? 0 : -1;
+		if (!conn_ends(fr) || !JOB_IS_FINAL(r->record.state)) {
+			rc = -1;
+			break;
+		}
 		f->record = r->record;
 		f->state = FOLLOW_RESULT;
 		break;
@@ -253,6 +267,10 @@ follow_again(struct follow *f)
 {
 	uint64_t until = io_mono_us() + RECONNECT_US;
 
+	if (conn_broken(f->s->c)) {
+		session_lost(f->s);
+		return (-1);
+	}
 	if (!f->s->quiet)
 		out_warn("the connection was lost (%s); trying again for a "
 		    "minute", conn_why(f->s->c));
@@ -262,6 +280,7 @@ follow_again(struct follow *f)
 			return (0);
 		(void)poll(NULL, 0, RECONNECT_MS);
 	} while (io_mono_us() < until && sig_seen[SIGINT] < 3);
+	out_warn("the host could not be reached again");
 	return (-1);
 }
 
@@ -328,9 +347,9 @@ follow_run(struct follow *f)
 		if (f->state != FOLLOW_LOST || f->record.id[0] == '\0')
 			continue;
 		if (follow_again(f) == -1) {
-			out_warn("the host could not be reached again; the "
-			    "state of job %s is unknown; ask for it with "
-			    "`errand status %s`", f->record.id, f->record.id);
+			out_warn("the state of job %s is unknown; ask for it "
+			    "with `errand status %s`", f->record.id,
+			    f->record.id);
 			return (EXIT_OURS);
 		}
 		conn_watch(f->s->c, sig_pipe[0], on_wake, f);

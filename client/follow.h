@@ -42,6 +42,7 @@ struct follow {
 	size_t nrefs, refs_cap; /* in bytes */
 	uint64_t offset;
 	uint64_t skip;          /* output bytes to leave out first */
+	int detach;             /* SUBMIT: the job's id is all that is wanted */
 	int watcher;            /* only looks: its signals are its own */
 	int unwritten;          /* some of the output could not be written */
 	int broken_pipe;        /* nobody reads our output any more */

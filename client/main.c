@@ -11,7 +11,6 @@
  * believed before it was checked: objects by their ids, names by
  * lib/tree.c, text by escaping.
  */
-#include <locale.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -73,7 +72,6 @@ main(int argc, char **argv)
 	size_t i;
 	int at;
 
-	setlocale(LC_CTYPE, "C.UTF-8");
 	out_init("errand");
 	log_init("errand", LOG_LEVEL_WARN);
 	if (sodium_init() == -1)

@@ -114,7 +114,9 @@ on_frame(void *cookie, const struct frame *f)
 
 	if (f == NULL) {
 		g->done = -1;
-		return (err_set(&g->err, ERR_IO, "the connection was lost"));
+		if (g->err.code == ERR_NONE)
+			err_set(&g->err, ERR_IO, "the connection was lost");
+		return (0);
 	}
 	switch (f->type) {
 	case FRAME_DATA:

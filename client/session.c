@@ -94,6 +94,7 @@ session_close(struct session *s)
 
 struct call {
 	struct client_reply *rep;
+	uint8_t kind;           /* of the reply there must be */
 	int done;               /* 1 reply, -1 error, -2 lost */
 	struct err err;
 };
@@ -113,8 +114,30 @@ on_call(void *cookie, const struct frame *f)
 	}
 	if (f->type != FRAME_REPLY || (f->flags & FRAME_MORE) != 0)
 		return (-1);
+	if (client_reply_parse(f->body, f->len, call->rep) == -1)
+		return (-1);
+	if (call->rep->kind != call->kind) {
+		client_reply_done(call->rep);
+		return (-1);
+	}
 	call->done = 1;
-	return (client_reply_parse(f->body, f->len, call->rep));
+	return (0);
+}
+
+/* What a request with a single reply is answered with. */
+static uint8_t
+answer_to(uint8_t verb)
+{
+	switch (verb) {
+	case CLIENT_STATUS:
+		return (CLIENT_JOB);
+	case CLIENT_INFO:
+		return (CLIENT_INFO_REPLY);
+	case CLIENT_ADMIN:
+		return (CLIENT_ADMIN_REPLY);
+	default:
+		return (CLIENT_DONE);
+	}
 }
 
 const struct err *
@@ -127,7 +150,7 @@ int
 session_call(struct session *s, const struct client_open *o,
     struct client_reply *rep)
 {
-	struct call call = { .rep = rep };
+	struct call call = { .rep = rep, .kind = answer_to(o->verb) };
 
 	memset(&last_err, 0, sizeof(last_err));
 	memset(rep, 0, sizeof(*rep));

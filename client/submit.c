@@ -288,7 +288,7 @@ judge_failure(const struct submit *sub, int e, int last)
 		return (V_FAILED);
 	}
 	bye = conn_err(sub->s->c);
-	if (!last && (bye == NULL || bye->retry))
+	if (!last && !conn_broken(sub->s->c) && (bye == NULL || bye->retry))
 		return (V_AGAIN);
 	session_lost(sub->s);
 	say_outcome(sub, "");
@@ -319,6 +319,7 @@ submit_run(struct submit *sub, struct follow *f)
 	int tries = 0, e;
 
 	f->s = sub->s;
+	f->detach = sub->js.detach;
 	for (;;) {
 		errno = 0;
 		if (negotiate(sub, f) == 0)

@@ -15,7 +15,8 @@
  *   keeper  MAP     + 1 fd: pidfd of itself, in its new user namespace
  *   sup     MAPPED  the uid and gid maps are written
  *   keeper  PLACE   + 1 fd: pidfd of pid 1 of the sandbox
- *   sup     PLACED  it is in the job's cgroups
+ *   sup     PLACED  + 0 to 8 fds: it is in the job's cgroups, or (on v1) joins
+ *                   them by writing "0" into each descriptor
  *   sup     GO      the start is durable: execute (may come at any time after
  *                   RUN; the keeper waits for it before it executes)
  *   keeper  STARTED the command has been executed

@@ -244,8 +244,14 @@ cgroups_find(struct cgroups *cgs, const struct config *cfg)
 		return;
 	}
 	cgs->v2 = is_v2(m, n);
+	/*
+	 * On the hybrid layout the unified tree has no controllers.  It would
+	 * give kill and an event, which the death of the pid namespace gives
+	 * too, and cost each job a move by us, with a grace period's wait.
+	 */
 	for (i = 0; i < n; i++)
-		hierarchy_try(cgs, &m[i], cfg->cgroup_root, cgs->v2);
+		if (cgs->v2 || m[i].what != CG_UNIFIED)
+			hierarchy_try(cgs, &m[i], cfg->cgroup_root, cgs->v2);
 	if (cgs->nh == 0)
 		cgs->v2 = 0;
 	for (i = 0; i < cgs->nh; i++)

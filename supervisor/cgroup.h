@@ -48,8 +48,16 @@ struct cgroup *cgroup_new(struct cgroups *, const char *,
  */
 void cgroup_free(struct cgroup *);
 
-/* Move a process into all of them.  0, or -1 with errno. */
-int cgroup_place(struct cgroup *, pid_t);
+/**
+ * cgroup_place(cg, pid, uid, fds, n):
+ * On v2, move the process.  On v1 that would wait for a grace period of the
+ * kernel (5 to 15 ms) unless a thread moves itself: then ${fds} gets the files
+ * (${*n} of them, at most CGROUP_JOIN_MAX) into which it writes "0".  They were
+ * opened as ${uid}, so whoever holds them can move processes of that user and
+ * of no other.  Return 0, or -1 with errno.
+ */
+#define CGROUP_JOIN_MAX 8
+int cgroup_place(struct cgroup *, pid_t, uint32_t, int *, size_t *);
 
 /* Send SIGKILL to all that are in it; not waited for. */
 void cgroup_kill(struct cgroup *);

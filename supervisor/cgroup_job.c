@@ -219,20 +219,59 @@ cg_limits(const struct cgroup *cg, const struct job_limits *l)
 	return (cg->cgs->v2 ? limits_v2(cg->fd[0], l) : limits_v1(cg, l));
 }
 
-int
-cgroup_place(struct cgroup *cg, pid_t pid)
+/* A file to join by, as the user who may. */
+static int
+join_open(int dir, uint32_t uid)
+{
+	int fd, e;
+
+	if (fchownat(dir, "tasks", uid, (gid_t)-1, AT_SYMLINK_NOFOLLOW) == -1)
+		return (-1);
+	if (geteuid() != uid && seteuid(uid) == -1)
+		return (-1);
+	fd = openat(dir, "tasks", O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+	e = errno;
+	if (geteuid() != getuid() && seteuid(getuid()) == -1) {
+		/* Cannot be: the real uid is ours.  Nothing must go on so. */
+		log_warn("become root again");
+		abort();
+	}
+	errno = e;
+	return (fd);
+}
+
+static int
+join_files(const struct cgroup *cg, uint32_t uid, int *fds, size_t *n)
 {
 	size_t i;
 
-	for (i = 0; i < cg->cgs->nh; i++)
-		if (cg_write(cg->fd[i], "cgroup.procs", "%d",
-		    (int)pid) == -1) {
-			if (errno != ESRCH)
-				log_warn("job %s: move process %d to its "
-				    "cgroup", cg->job, (int)pid);
+	for (i = 0; i < cg->cgs->nh && i < CGROUP_JOIN_MAX; i++) {
+		if ((fds[i] = join_open(cg->fd[i], uid)) == -1) {
+			log_warn("job %s: a file to join its cgroup by",
+			    cg->job);
+			while (i > 0)
+				io_close(&fds[--i]);
 			return (-1);
 		}
+	}
+	*n = i;
 	return (0);
+}
+
+int
+cgroup_place(struct cgroup *cg, pid_t pid, uint32_t uid, int *fds, size_t *n)
+{
+	*n = 0;
+	if (cg->cgs->nh == 0)
+		return (0);
+	if (!cg->cgs->v2)
+		return (join_files(cg, uid, fds, n));
+	if (cg_write(cg->fd[0], "cgroup.procs", "%d", (int)pid) == 0)
+		return (0);
+	if (errno != ESRCH)
+		log_warn("job %s: move process %d to its cgroup", cg->job,
+		    (int)pid);
+	return (-1);
 }
 
 void

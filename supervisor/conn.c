@@ -171,7 +171,7 @@ conns_worker_idle(struct conns *cs)
 		if ((w = pool_claim(cs->sup->pool)) == NULL)
 			return;
 		serve(c, w);
-		pool_refill(cs->sup->pool);
+		pool_refill_soon(cs->sup->pool);
 	}
 }
 

@@ -92,13 +92,30 @@ on_map(struct job *j, const struct job_msg *m, int *fds)
 	return (0);
 }
 
+/* The descriptors are the channel's, whatever becomes of the message. */
+static void
+placed_send(struct job *j, const int *fds, size_t n)
+{
+	struct job_msg m;
+	uint8_t buf[64];
+	ssize_t len;
+
+	memset(&m, 0, sizeof(m));
+	m.op = JOBC_PLACED;
+	if ((len = job_msg_pack(&m, buf, sizeof(buf))) != -1)
+		(void)chan_send(j->chan, buf, (size_t)len, fds, n);
+}
+
 static int
 on_place(struct job *j, const struct job_msg *m, int *fds)
 {
 	const struct userns *ns = j->sup->cfg->rootless ? NULL : &j->userns;
+	int join[CGROUP_JOIN_MAX];
+	size_t n;
 
 	(void)m;
-	if (place_priv(fds[0], ns, j->cgroup) == -1) {
+	if (place_priv(fds[0], ns, j->cgroup, j->tenant->conf.host_uid, join,
+	    &n) == -1) {
 		/* Dead already: there is nobody to place, and so nobody that
 		 * could be started; the result says why. */
 		if (errno == ESRCH) {
@@ -112,7 +129,7 @@ on_place(struct job *j, const struct job_msg *m, int *fds)
 	fds[0] = -1;
 	job_cpus(j);
 	j->phase = KEEPER_PLACED;
-	send_op(j, JOBC_PLACED);
+	placed_send(j, join, n);
 	return (0);
 }
 
@@ -123,6 +140,12 @@ on_started(struct job *j, const struct job_msg *m, int *fds)
 	(void)fds;
 	if (!j->go)
 		return (violation(j, "executed before it might"));
+	/* It moved itself into its cgroups, or it is not what it should be.
+	 * (When it has ended already there is nothing left to see.) */
+	if (j->cgroup != NULL && cgroup_empty(j->cgroup) &&
+	    !pidfd_dead(j->pid1_fd) &&
+	    strcmp(cgroups_kind(j->sup->cgroups), "none") != 0)
+		return (violation(j, "is not in its cgroup"));
 	j->phase = KEEPER_STARTED;
 	j->rec.state = JOB_RUNNING;
 	j->rec.ran = 1;

@@ -115,10 +115,6 @@ acquire(struct job *j, int *fds, const char **what)
 	*what = "its work directory";
 	if (workdir_priv(sup->work_fd, tc->host_uid, gid) == -1)
 		return (-1);
-	*what = "its cgroup";
-	if ((j->cgroup = cgroup_new(sup->cgroups, j->rec.id,
-	    &j->rec.limits)) == NULL)
-		return (-1);
 	*what = "its log";
 	if ((fds[RUN_LOG] = logs_begin(sup->logs_fd, j->rec.tenant_id,
 	    j->rec.id)) == -1)
@@ -170,6 +166,14 @@ job_start(struct job *j)
 	if (run_send(j, fds) == -1) {
 		(void)err_set(&j->fault, ERR_WORKER_LOST, "errand-exec ended "
 		    "before the job started");
+		goto err1;
+	}
+	/* Needed at PLACE; made while the keeper is. */
+	if ((j->cgroup = cgroup_new(j->sup->cgroups, j->rec.id,
+	    &j->rec.limits)) == NULL) {
+		log_warn("job %s: its cgroup", j->rec.id);
+		(void)err_set(&j->fault, ERR_SANDBOX, "the host could not make "
+		    "its cgroup: %s", strerror(errno));
 		goto err1;
 	}
 	if (j->waits == WAIT_NONE)

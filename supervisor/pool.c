@@ -2,6 +2,8 @@
  * The errand-snapshot processes: keeps some ready, and gives each uid to one
  * process at a time.  Processes are started and ended by child.c.
  */
+#include <event2/event.h>
+#include <event2/event_struct.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -14,6 +16,7 @@
 #include "snap_dispatch.h"
 #include "sup.h"
 
+#define SOON_US         20000
 #define UIDS_OTHER      2       /* store and exec come first in the range */
 
 struct pool {
@@ -21,6 +24,7 @@ struct pool {
 	size_t n;
 	size_t wanted;          /* idle or on the way */
 	int stopping;
+	struct event soon;      /* refill after a claim */
 	struct worker workers[];
 };
 
@@ -74,6 +78,14 @@ places(const struct config *cfg)
 	return (n > POOL_MAX ? POOL_MAX : n);
 }
 
+static void
+on_soon(evutil_socket_t fd, short what, void *cookie)
+{
+	(void)fd;
+	(void)what;
+	pool_refill(cookie);
+}
+
 struct pool *
 pool_new(struct sup *sup)
 {
@@ -89,6 +101,7 @@ pool_new(struct sup *sup)
 		return (NULL);
 	p->sup = sup;
 	p->wanted = sup->cfg->idle_workers;
+	evtimer_assign(&p->soon, sup->base, on_soon, p);
 	for (i = 0; i < n; i++) {
 		p->workers[i].sup = sup;
 		init.uid = sup->cfg->rootless ? getuid() :
@@ -112,6 +125,7 @@ pool_free(struct pool *p)
 		return;
 	for (i = 0; i < p->n; i++)
 		child_free(p->workers[i].child);
+	event_del(&p->soon);
 	free(p);
 }
 
@@ -139,6 +153,20 @@ pool_refill(struct pool *p)
 			child_event(p->workers[i].child, CHILD_WANT);
 			have++;
 		}
+}
+
+void
+pool_refill_soon(struct pool *p)
+{
+	static const struct timeval tv = { 0, SOON_US };
+	size_t i;
+
+	for (i = 0; i < p->n; i++)
+		if (p->workers[i].idle)
+			break;
+	if (i == p->n || (!evtimer_pending(&p->soon, NULL) &&
+	    evtimer_add(&p->soon, &tv) == -1))
+		pool_refill(p);
 }
 
 struct worker *

@@ -33,6 +33,10 @@ void pool_free(struct pool *);
 /* Start idle workers up to the wanted number. */
 void pool_refill(struct pool *);
 
+/* One was claimed: start another a moment later, after what its client wants;
+ * at once when none is left. */
+void pool_refill_soon(struct pool *);
+
 /* An idle worker, which is the caller's from now on; NULL if none is. */
 struct worker *pool_claim(struct pool *);
 

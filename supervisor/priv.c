@@ -225,18 +225,23 @@ userns_is(int proc, const struct userns *ns)
  * Alive after the move means that the number was its own all the time.
  */
 int
-place_priv(int pidfd, const struct userns *ns, struct cgroup *cg)
+place_priv(int pidfd, const struct userns *ns, struct cgroup *cg, uint32_t uid,
+    int *fds, size_t *n)
 {
 	int proc;
 	pid_t pid;
+
+	*n = 0;
 
 	if ((proc = proc_open(pidfd, &pid)) == -1)
 		goto err0;
 	if (ns != NULL && userns_is(proc, ns) == -1)
 		goto err1;
-	if (cgroup_place(cg, pid) == -1)
+	if (cgroup_place(cg, pid, uid, fds, n) == -1)
 		goto err1;
 	if (pidfd_dead(pidfd)) {
+		while (*n > 0)
+			io_close(&fds[--*n]);
 		errno = ESRCH;
 		goto err1;
 	}

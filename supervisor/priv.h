@@ -34,12 +34,14 @@ struct map_rule {
 int map_priv(int, const struct map_rule *, struct userns *);
 
 /**
- * place_priv(pidfd, ns, cg):
+ * place_priv(pidfd, ns, cg, uid, fds, n):
  * Move the process behind ${pidfd}, which must be in the user namespace
  * ${ns} (NULL in rootless mode, where there is nothing to protect from it), to
- * the job's cgroups.  0, or -1 with errno.
+ * the job's cgroups, or open what it moves itself by; see cgroup_place.  0, or
+ * -1 with errno.
  */
-int place_priv(int, const struct userns *, struct cgroup *);
+int place_priv(int, const struct userns *, struct cgroup *, uint32_t, int *,
+    size_t *);
 
 /* The processors a sandbox whose process was placed may use.  0 or -1. */
 int cpus_priv(int, const cpu_set_t *);

@@ -86,6 +86,32 @@ hear(const struct init *in, uint32_t op, struct init_msg *m, int *fds,
 	}
 }
 
+static int
+join_hear(const struct init *in, int *fds, size_t *n)
+{
+	struct init_msg m;
+
+	*n = INIT_JOIN_MAX;
+	if (chan_recv_wait(in->fds.ctl, (uint8_t *)&m, sizeof(m), fds, n,
+	    -1) != (ssize_t)sizeof(m) || m.op != INIT_PLACED ||
+	    m.number != (int32_t)*n)
+		return (-1);
+	return (0);
+}
+
+/* As the tenant already: the files let in nobody else. */
+static void
+join_all(const struct init *in, int *fds, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (write(fds[i], "0", 1) != 1)
+			fail(in, "joining its cgroup");
+		io_close(&fds[i]);
+	}
+}
+
 /*
  * Blocked here, SIGCHLD is read from a descriptor.  Other signals from inside
  * do not reach a pid 1 that has no handlers.
@@ -215,14 +241,17 @@ init_main(const struct init_start *start)
 	const char *step = NULL;
 	const int own[] = { in.fds.ctl, in.fds.go, in.fds.exec };
 	struct init_msg m;
-	int fds[4];
+	int fds[4], join[INIT_JOIN_MAX];
+	size_t njoin;
 
 	if (ns_close_others(own, 3) == -1)
 		fail(&in, "closing descriptors");
 	(void)prctl(PR_SET_NAME, "errand-init", 0, 0, 0);
-	hear(&in, INIT_PLACED, &m, NULL, 0);
+	if (join_hear(&in, join, &njoin) == -1)
+		_exit(1);
 	if (ns_become_root() == -1)
 		fail(&in, "becoming the job's user");
+	join_all(&in, join, njoin);
 	/* Where it was placed is the top of what the job sees of cgroups. */
 	if (unshare(CLONE_NEWCGROUP) == -1)
 		fail(&in, "a cgroup namespace");

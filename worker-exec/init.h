@@ -12,7 +12,8 @@ struct sock_fprog;
  * Pid 1 of a sandbox and its keeper talk over a SOCK_SEQPACKET pair, in
  * structures of this program, since both are forks of it:
  *
- *   keeper  PLACED     it is where it will be counted: begin
+ *   keeper  PLACED     + .number fds: begin, by writing "0" into each, which
+ *                      puts this process where it will be counted
  *   keeper  WORKSPACE  + 4 fds: the mount of the workspace, the command, and
  *                      the pipes for its output, made once the keeper was the
  *                      tenant, so that the job may open them again by name
@@ -26,6 +27,8 @@ struct sock_fprog;
  * command's side of ${exec} tells why it could not be executed: nothing, when
  * it was.
  */
+#define INIT_JOIN_MAX   8
+
 enum init_op {
 	INIT_PLACED = 1, INIT_WORKSPACE, INIT_SIGNAL, INIT_VIEW, INIT_FAILED,
 	INIT_DONE

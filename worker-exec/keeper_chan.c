@@ -113,14 +113,14 @@ on_mapped(struct keeper *k, const struct job_msg *m)
 	return (0);
 }
 
+/* The files by which pid 1 joins its cgroups are for pid 1. */
 static int
-on_placed(struct keeper *k, const struct job_msg *m)
+on_placed(struct keeper *k, const int *fds, size_t nfds)
 {
-	struct init_msg im = { .op = INIT_PLACED };
+	struct init_msg im = { .op = INIT_PLACED, .number = (int32_t)nfds };
 
-	(void)m;
 	k->placed = 1;
-	keeper_tell_init(k, &im, NULL, 0);
+	keeper_tell_init(k, &im, fds, nfds);
 	return (0);
 }
 
@@ -177,29 +177,34 @@ static const struct route {
 	int (*fn)(struct keeper *, const struct job_msg *);
 } routes[] = {
 	{ JOBC_MAPPED, on_mapped },
-	{ JOBC_PLACED, on_placed },
 	{ JOBC_GO, on_go },
 	{ JOBC_LOGACK, on_logack },
 	{ JOBC_SIGNAL, on_signal },
 };
 
 static int
-dispatch(struct keeper *k, const uint8_t *buf, size_t len, int fd)
+dispatch(struct keeper *k, const uint8_t *buf, size_t len, int *fds,
+    size_t nfds)
 {
 	struct job_msg m;
 	size_t i;
+	int fd;
 
 	if (job_msg_parse(buf, len, &m) == -1)
 		goto bad;
-	if (m.op == JOBC_STORE && fd != -1)
+	if (m.op == JOBC_STORE && nfds == 1) {
+		fd = fds[0];
+		fds[0] = -1;
 		return (on_store(k, fd));
+	}
+	if (m.op == JOBC_PLACED && nfds <= INIT_JOIN_MAX)
+		return (on_placed(k, fds, nfds));
 	for (i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
-		if (routes[i].op == m.op && fd == -1)
+		if (routes[i].op == m.op && nfds == 0)
 			return (routes[i].fn(k, &m));
 	}
 bad:
 	log_warnx("job %s: a message that cannot be read", k->run->job);
-	io_close(&fd);
 	k->closed = 1;
 	errno = ECANCELED;
 	return (-1);
@@ -212,16 +217,19 @@ keeper_hear(void *cookie)
 	uint8_t buf[PACKET];
 	size_t nfds;
 	ssize_t n;
-	int fd;
+	int fds[INIT_JOIN_MAX], rc;
 
 	while (!k->closed) {
-		nfds = 1;
-		n = chan_recv_wait(k->chan, buf, sizeof(buf), &fd, &nfds, 0);
+		nfds = INIT_JOIN_MAX;
+		n = chan_recv_wait(k->chan, buf, sizeof(buf), fds, &nfds, 0);
 		if (n == -1 && errno == ETIMEDOUT)
 			return (0);
 		if (n <= 0)
 			break;
-		if (dispatch(k, buf, (size_t)n, nfds == 0 ? -1 : fd) == -1)
+		rc = dispatch(k, buf, (size_t)n, fds, nfds);
+		while (nfds > 0)
+			io_close(&fds[--nfds]);
+		if (rc == -1)
 			return (-1);
 	}
 	/* Nobody wants the job any more. */
