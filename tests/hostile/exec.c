@@ -21,6 +21,7 @@
 #include <sched.h>
 
 #include "bad_fds.h"
+#include "lib/chan.h"
 #include "lib/le.h"
 #include "lib/objrec.h"
 #include "lib/sandbox.h"
@@ -197,6 +198,25 @@ job_result(const struct job_result *r)
 	(void)tell(job, buf, (size_t)n, NULL, 0);
 }
 
+static int sandboxed = -1;      /* to the process that stands for a sandbox */
+static int aloof;               /* which does not join its cgroups */
+
+/* What PLACED brings is for that process. */
+static void
+joins(const int *fds, size_t n)
+{
+	uint8_t ack;
+	size_t none = 0, i;
+
+	if (n == 0)
+		return;
+	if (sandboxed != -1 && !aloof && chan_send_wait(sandboxed,
+	    (const uint8_t *)"j", 1, fds, n) == 0)
+		(void)chan_recv_wait(sandboxed, &ack, 1, NULL, &none, 5000);
+	for (i = 0; i < n; i++)
+		close(fds[i]);
+}
+
 /* Hear until ${op} has come; GO may come at any time. */
 static void
 job_await(uint8_t op)
@@ -216,27 +236,58 @@ job_await(uint8_t op)
 			leave("errandd sent what cannot be read");
 		if (m.op == JOBC_GO)
 			went = 1;
+		if (m.op == JOBC_PLACED)
+			joins(fds, nfds);
 	} while (m.op != op);
+}
+
+/*
+ * As pid 1 of a sandbox would: be the tenant, and write "0" into the files that
+ * PLACED brought.
+ */
+static void
+innocent(int sock)
+{
+	int fds[FDS_MAX];
+	size_t n, i;
+	char c;
+
+	for (;;) {
+		n = FDS_MAX;
+		if (chan_recv_wait(sock, (uint8_t *)&c, 1, fds, &n, -1) <= 0)
+			pause();
+		if (setresgid(0, 0, 0) == -1 || setresuid(0, 0, 0) == -1)
+			_exit(1);
+		for (i = 0; i < n; i++) {
+			if (write(fds[i], "0", 1) != 1)
+				_exit(2);
+			close(fds[i]);
+		}
+		(void)chan_send_wait(sock, (const uint8_t *)"k", 1, NULL, 0);
+	}
 }
 
 /* A process in a user namespace of its own, and its pidfd. */
 static int
 namespace(void)
 {
-	int pidfd = -1;
+	int pidfd = -1, pair[2];
 	struct clone_args a = {
 		.flags = CLONE_NEWUSER | CLONE_PIDFD, .exit_signal = SIGCHLD,
 		.pidfd = (uint64_t)(uintptr_t)&pidfd
 	};
 	pid_t pid;
 
-	if ((pid = (pid_t)syscall(SYS_clone3, &a, sizeof(a))) == -1)
+	if (chan_pair(pair) == -1 ||
+	    (pid = (pid_t)syscall(SYS_clone3, &a, sizeof(a))) == -1)
 		leave("no user namespace");
 	if (pid == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (;;)
-			pause();
+		close(pair[0]);
+		innocent(pair[1]);
 	}
+	close(pair[1]);
+	sandboxed = pair[0];
 	return (pidfd);
 }
 
@@ -283,6 +334,15 @@ calm(void)
 	while (access(end_path, F_OK) == -1)
 		(void)poll(NULL, 0, 50);
 	end_honestly(fd, &r);
+}
+
+/* Limits that nobody is held to. */
+static void
+not_joined(void)
+{
+	aloof = 1;
+	(void)start_honestly();
+	wait_end(job);
 }
 
 static int
@@ -732,6 +792,7 @@ static const struct {
 	{ "map-twice", map_twice },
 	{ "place-pid", place_pid }, { "place-other", place_other },
 	{ "place-self", place_self }, { "place-kind", place_kind },
+	{ "not-joined", not_joined },
 	{ "place-early", place_early },
 	{ "started-early", started_early },
 	{ "started-twice", started_twice },

@@ -1,0 +1,239 @@
+#!/bin/sh
+# Inside the machine that run.sh boots: errand as a service of systemd on pure
+# cgroup v2.
+
+# Jobs' own scripts stand in single quotes; lib.sh has its own variables.
+# shellcheck disable=SC2016,SC2034,SC2154
+. "$(dirname "$0")/../lib.sh"
+. "$TOP/tests/tools/jobs.sh"
+unset ERRAND_HOST
+BIN=/usr/local/bin
+CONTROL=/run/errand/control.sock
+CG=/sys/fs/cgroup
+SERVICE=$CG/system.slice/errandd.service
+
+useradd -m alice
+uid=$(id -u alice)
+mkdir -m 777 "$T/o"
+
+# The ordinary user is the one that most of this is about.
+errand() { as_uid "$uid" timeout -k 5 "${ERRAND_TIME:-120}" "$BIN/errand" "$@"; }
+as_root() { timeout -k 5 120 "$BIN/errand" --tenant build "$@"; }
+# at_least VALUE MIN TEXT, at_most VALUE MAX TEXT
+at_least() { check "$3 ($1, at least $2)" test "$1" -ge "$2"; }
+at_most() { check "$3 ($1, at most $2)" test "$1" -le "$2"; }
+main_pid() { systemctl show -p MainPID --value errandd; }
+# groups: those of jobs that are there
+groups() { find "$CG" -mindepth 1 -type d -path '*/errand.*/*'; }
+no_groups() { [ -z "$(groups)" ]; }
+group_of() { groups | grep "/$1\$"; }
+is_active() { [ "$(systemctl is-active errandd)" = active ]; }
+# ended JOB: it has a last state
+ended() { case $(field state "$1") in exited|failed|killed|lost) ;; *) false ;; esac; }
+
+# --- the host ---
+
+is "$(stat -f -c %T $CG)" cgroup2fs 'the host has cgroup v2 and nothing else'
+diag "$(uname -r), systemd $(systemctl --version | head -n 1)"
+diag "LSM: $(cat /sys/kernel/security/lsm 2>/dev/null)"
+diag "userns: $(sysctl -n kernel.unprivileged_userns_clone user.max_user_namespaces 2>&1 | tr '\n' ' ')"
+
+# --- the service ---
+
+check 'the configuration is right' /usr/local/sbin/errandd -n -f /etc/errand/errandd.conf
+check 'systemctl start' systemctl start errandd
+is "$(systemctl is-active errandd) $(systemctl show -p Type --value errandd)" \
+    'active notify' 'it is active, as it said itself'
+check 'errandctl status' errandctl status
+errandctl status | tee "$T/status" | sed 's/^/# /'
+errandctl --json status >"$T/json"
+is "$("$TOOLS/jget" cgroup <"$T/json")" v2 'it uses cgroup v2'
+is "$("$TOOLS/jget" note <"$T/json")" '' 'nothing is missing on this host'
+like "$(cat "$T/status")" '^store .* up .* filter +[1-9]' \
+    'the store is under seccomp and Landlock'
+check 'systemd does not complain about the unit' \
+    sh -c '! journalctl -b -p warning -o cat _PID=1 | grep -i errand'
+like "$(cat $SERVICE/errand.*/cgroup.controllers)" 'cpu.*memory.*pids' \
+    'all three controllers are there for jobs'
+is "$(cat $SERVICE/errand.*/cgroup.type)" domain 'and their group is a domain'
+like "$(cat "/proc/$(main_pid)/cgroup")" '/errandd.service/supervisor$' \
+    'errandd is in a leaf of its own'
+check 'tenant add' errandctl tenant add build --uid alice --slots 4
+check 'systemctl reload' systemctl reload errandd
+is "$(errandctl tenant list | grep -c build)" 1 'the tenant is still there'
+
+# --- jobs ---
+
+tree first
+printf 'int main(void) { return 0; }\n' >a.c
+printf 'a: a.c\n\t$(CC) -o a a.c\n\t./a\n' >Makefile
+run errand -q -- true
+is "$rc" 0 'a job of an ordinary user'
+[ "$rc" -eq 0 ] || diag "$(cat "$T/err")"
+run as_root -q -- true
+is "$rc" 0 'and of root, for that tenant'
+bad=
+for c in 0 1 42 120 127 255; do
+	errand -q -- sh -c "exit $c"
+	[ $? -eq $c ] || bad="$bad $c"
+done
+is "$bad" '' 'exit codes'
+errand -q -- sh -c 'kill -SEGV $$'
+is "$?" 139 'and signals'
+run errand -- make
+is "$rc" 0 'make builds in a job'
+is "$(errand diff last)" 'A a' 'diff'
+check 'fetch' errand fetch last -o "$T/o/got"
+check 'brings the program' "$T/o/got/a"
+check 'receipt' errand receipt last -o "$T/o/r"
+check 'verify' errand verify "$T/o/r"
+is "$(errand -q -- cat /proc/self/cgroup)" '0::/' 'a job sees no group above its own'
+
+# --- what the kernel counts ---
+
+run errand -q -- python3 -c 'b = b"x" * (40 << 20)
+for i in range(300000): pass'
+is "$rc" 0 'a job that uses something'
+at_least "$(field usage.cpu_us)" 10000 'its processor time is counted'
+at_least "$(field usage.memory_peak_bytes)" 40000000 'and its memory'
+is "$(field usage.oom_kills)" 0 'no kill'
+
+# --- limits ---
+
+run errand -q --memory 64M -- python3 -c 'b = b"x" * (400 << 20)'
+check 'memory: too much of it fails' test "$rc" -ne 0
+is "$(field limit)" memory 'the status says why'
+at_least "$(field usage.oom_kills)" 1 'out-of-memory kills'
+at_most "$(field usage.memory_peak_bytes)" 67108864 'most memory'
+check 'the daemon goes on' is_active
+run errand -q --memory 64M -- sh -c 'python3 -c "b = b\"x\" * (400 << 20)"; echo $?'
+is "$rc $(cat "$T/out")" '0 137' 'one process is killed, not the job'
+run errand -q --memory 64M -- sh -c 'head -c 200000000 /dev/zero >/tmp/x'
+check 'files in /tmp count as memory' test "$rc" -ne 0
+run errand -q --pids 20 -- sh -c 'i=0
+while [ $i -lt 40 ]; do sleep 30 & i=$((i + 1)); done'
+check 'pids: too many fail' test "$rc" -ne 0
+is "$(field limit)" pids 'the status says why'
+run errand -q --pids 20 -- sh -c 'i=0
+while [ $i -lt 15 ]; do sleep 1 & i=$((i + 1)); done; wait'
+is "$rc $(field limit)" '0 null' 'fewer are allowed'
+run errand -q --cpus 1 -- sh -c 'nproc
+for i in 1 2 3; do timeout 4 sh -c "while :; do :; done" & done; wait'
+is "$rc $(cat "$T/out")" '0 1' 'cpus 1: the job sees one'
+at_most "$(field usage.cpu_us)" "$(($(field phases_us.run) * 115 / 100))" \
+    'and has no more, whole'
+run errand -q --cpus 0.5 -- timeout 4 sh -c 'while :; do :; done'
+at_most "$(field usage.cpu_us)" "$(($(field phases_us.run) * 65 / 100))" \
+    'or half of one'
+run errand -q --timeout 2 -- sleep 100
+is "$rc $(field limit)" '143 runtime' 'timeout'
+run errand -q --memory 100G -- true
+is "$rc" 120 'more than the tenant may have is refused'
+
+# --- ends ---
+
+J=$(errand -d -- sh -c 'sleep 600 & sleep 600 & wait')
+check 'a job runs' wait_for 30 has_state "$J" running
+check 'in a group of its own' group_of "$J"
+at_least "$(wc -l <"$(group_of "$J")/cgroup.procs")" 3 'all of it'
+check 'kill' errand kill "$J"
+is "$(field state "$J")" killed 'it is killed'
+J=$(errand -d -- sh -c 'trap "" TERM; setsid sleep 600 & while :; do sleep 1; done')
+wait_for 30 has_state "$J" running
+check 'kill --force' errand kill --force "$J"
+check 'no group is left' wait_for 10 no_groups
+[ -z "$(groups)" ] || diag "$(groups)"
+bad=
+i=0
+while [ $i -lt 30 ]; do
+	errand -q -- true || bad="$bad $i:$?"
+	i=$((i + 1))
+done
+is "$bad" '' 'thirty jobs in a row'
+check 'no group is left of them' wait_for 10 no_groups
+for n in $(errand ps -a -n 20 --json | "$TOOLS/jget" phases_us.start); do
+	echo "$n"
+done | sort -n | tr '\n' ' ' | sed 's/^/# phases_us.start: /; s/$/\n/'
+is "$(pgrep -c -U 1879113728-1879179263 .)" 0 'and no process'
+
+# --- the service again ---
+
+J=$(errand -d -- sleep 600)
+wait_for 30 has_state "$J" running
+old=$(main_pid)
+check 'systemctl restart' systemctl restart errandd
+check 'another process serves' test "$(main_pid)" -ne "$old"
+check 'the job has ended' wait_for 30 ended "$J"
+diag "$(field state "$J"): $(field reason "$J")"
+like "$(field state "$J") $(field reason.message "$J")" '^(killed|lost|failed) .*[a-z]' \
+    'and its status says why'
+J=$(errand -d -- sleep 600)
+wait_for 30 has_state "$J" running
+old=$(main_pid)
+systemctl kill --kill-who=main -s KILL errandd
+check 'after a kill systemd starts it anew' \
+    wait_for 60 sh -c "p=\$(systemctl show -p MainPID --value errandd) && [ \$p -ne 0 ] && [ \$p -ne $old ]"
+check 'it comes up' wait_for 60 is_active
+check 'the job has ended' wait_for 30 ended "$J"
+diag "$(field state "$J"): $(field reason "$J")"
+is "$(field state "$J")" lost 'as lost'
+check 'no group is left' wait_for 10 no_groups
+is "$(errand -q -- echo again)" again 'jobs run again'
+is "$(errandctl --json status | "$TOOLS/jget" cgroup)" v2 'still with cgroup v2'
+errandctl status | sed 's/^/# /'
+
+# --- a session of a user, without the service ---
+
+check 'systemctl stop' systemctl stop errandd
+check 'nothing of its groups is left' test ! -e "$SERVICE"
+mkdir "$T/s"
+: >"$T/s/.errandignore"
+# session COMMAND...: as after a login, with a place in /run/user
+session() {
+	systemd-run --quiet --wait --pipe --collect --uid=alice \
+	    -p PAMName=login -p WorkingDirectory="$T/s" \
+	    -E PATH=/usr/local/bin:/usr/local/sbin:/usr/bin:/bin "$@"
+}
+session sh -c 'echo "$XDG_RUNTIME_DIR"; cat /proc/self/cgroup' 2>&1 | sed 's/^/# /'
+loginctl enable-linger alice
+# A first session runs with the daemon the client starts.
+cat >"$T/s/private" <<'END'
+errand -- sh -c 'echo job $(id -u)'
+echo "rc $?"
+errandctl status
+errandctl --json status >"$1/status"
+errand -q --memory 64M -- true
+echo "memory rc $?"
+errand receipt last -o "$1/session" && errand verify "$1/session"
+pkill -TERM -x -o -u alice errandd
+END
+session sh "$T/s/private" "$T/o" >"$T/out" 2>&1 </dev/null
+sed 's/^/# /' "$T/out"
+like "$(cat "$T/out")" '^job 1000$' 'a private daemon runs a job'
+like "$(cat "$T/out")" '^rc 0$' 'and exits as it'
+is "$("$TOOLS/jget" rootless <"$T/o/status")" true 'it is rootless'
+is "$("$TOOLS/jget" cgroup <"$T/o/status")" none 'a session gives it no cgroups'
+like "$("$TOOLS/jget" note <"$T/o/status")" 'Permission denied' 'and it says why'
+like "$(cat "$T/out")" '^memory rc 120$' 'a limit of memory is refused'
+
+# Where the user's own manager delegates, limits hold.
+cat >"$T/s/delegated" <<'END'
+systemd-run --user --quiet --unit=errandd -p Delegate=yes -p Type=notify \
+    /usr/local/sbin/errandd --user -d || exit
+errandctl status
+errandctl --json status >"$1/status"
+errand -q --memory 64M -- python3 -c 'b = b"x" * (400 << 20)'
+echo "memory rc $?"
+errand status last --json >"$1/job"
+systemctl --user stop errandd
+END
+session sh "$T/s/delegated" "$T/o" >"$T/out" 2>&1 </dev/null
+sed 's/^/# /' "$T/out"
+is "$("$TOOLS/jget" cgroup <"$T/o/status")" v2 \
+    'errandd --user as a service of the user has cgroup v2'
+is "$("$TOOLS/jget" limit <"$T/o/job")" memory 'and limits memory'
+
+if [ "$test_failed" -gt 0 ]; then
+	diag "$(journalctl -b -u errandd -o short-monotonic | tail -n 80)"
+fi
+done_testing
