@@ -270,7 +270,7 @@ on_state(struct follow *f)
 	event(r, "state");
 	if (f->record.state == JOB_QUEUED && !r->waits && !r->s.quiet &&
 	    !r->s.json) {
-		out_warn("job %s waits for a free slot", f->record.id);
+		out_warn("job %s waits to be started", f->record.id);
 		r->waits = 1;
 	}
 }

@@ -127,23 +127,59 @@ sweep(struct cgroups *cgs, const struct hierarchy *h)
 
 /*
  * v2: a group with processes cannot give its controllers on, so we move to a
- * leaf of our own first.  What is not delegated is left out and said.
+ * leaf of our own.  Pids and cpu it could give on, but then nobody could enter
+ * the groups below; so this comes before anything is enabled.  Only the top of
+ * all, which has no type, may have both.
  */
+static int
+v2_leave(int parent)
+{
+	char buf[32];
+	int e;
+
+	if (faccessat(parent, "cgroup.type", F_OK, 0) == -1)
+		return (0);
+	if (cg_read(parent, "cgroup.procs", buf, sizeof(buf)) == -1)
+		return (-1);
+	if (buf[0] == '\0')
+		return (0);
+	if (mkdirat(parent, LEAF, 0755) == -1 && errno != EEXIST)
+		return (-1);
+	if (cg_write(parent, LEAF "/cgroup.procs", "%d",
+	    (int)getpid()) == -1 || cg_read(parent, "cgroup.procs", buf,
+	    sizeof(buf)) == -1)
+		goto err0;
+	if (buf[0] == '\0')
+		return (0);
+	errno = EBUSY;          /* others are in it too */
+
+err0:
+	e = errno;
+	(void)cg_write(parent, "cgroup.procs", "%d", (int)getpid());
+	(void)unlinkat(parent, LEAF, AT_REMOVEDIR);
+	errno = e;
+	return (-1);
+}
+
+/* Have the groups below controlled.  What is not delegated is left out. */
 static int
 v2_enable(int parent)
 {
 	static const char *const names[] = { "memory", "pids", "cpu" };
 	char buf[256];
 	size_t i;
-	int n = 0;
+	int n = 0, e = 0;
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (cg_write(parent, "cgroup.subtree_control", "+%s",
 		    names[i]) == 0)
 			n++;
+		else
+			e = errno;
 	if (n == 0 && cg_read(parent, "cgroup.subtree_control", buf,
 	    sizeof(buf)) == 0 && strstr(buf, "memory") != NULL)
 		n = 1;
+	errno = e;
 	return (n > 0 ? 0 : -1);
 }
 
@@ -155,15 +191,8 @@ base_make(const struct cgroups *cgs, const char *path, int v2)
 
 	if ((parent = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) == -1)
 		return (-1);
-	if (v2 && v2_enable(parent) == -1) {
-		(void)mkdirat(parent, LEAF, 0755);
-		if (cg_write(parent, LEAF "/cgroup.procs", "%d",
-		    (int)getpid()) == -1 || v2_enable(parent) == -1) {
-			if (unlinkat(parent, LEAF, AT_REMOVEDIR) == -1)
-				errno = EBUSY;
-			goto done;
-		}
-	}
+	if (v2 && (v2_leave(parent) == -1 || v2_enable(parent) == -1))
+		goto done;
 	if (mkdirat(parent, cgs->name, 0755) == -1 && errno != EEXIST)
 		goto done;
 	fd = openat(parent, cgs->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -153,7 +153,7 @@ err0:
 	return (-1);
 }
 
-/* Enough for now: look again a little later. */
+/* Enough at once: look again a little later. */
 static void
 pause_accept(struct listener *l)
 {

@@ -31,10 +31,13 @@ collect_lack(struct collect *c, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	if (c->path_len == 0) {
+		(void)snprintf(c->why, sizeof(c->why), "%s", text);
+		return;
+	}
 	/* The end of a long path says more than its head. */
-	text_escape(c->path_len > 60 ? c->path + c->path_len - 60 :
-	    c->path_len > 0 ? c->path : "", c->path_len > 60 ? 60 :
-	    c->path_len, path, sizeof(path));
+	text_escape(c->path_len > 60 ? c->path + c->path_len - 60 : c->path,
+	    c->path_len > 60 ? 60 : c->path_len, path, sizeof(path));
 	(void)snprintf(c->why, sizeof(c->why), "%s (%s%.80s)", text,
 	    c->path_len > 60 ? "..." : "", path);
 }

@@ -15,12 +15,12 @@
 
 #include <event2/event.h>
 
-#include "config.h"
 #include "dispatch.h"
 #include "keeper.h"
 #include "lib/chan.h"
 #include "lib/io.h"
 #include "lib/log.h"
+#include "lib/worker_args.h"
 #include "ns.h"
 #include "proto/exec_msg.h"
 #include "sandbox.h"
@@ -46,7 +46,7 @@ struct kept {
 struct dispatch {
 	struct event_base *base;
 	struct chan *chan;
-	const struct exec_config *cfg;
+	const struct worker_args *cfg;
 	const struct exec_filters *filters;
 	LIST_HEAD(, kept) kept;
 	int userns;
@@ -238,7 +238,7 @@ on_end(void *cookie, const char *why)
 }
 
 struct dispatch *
-dispatch_new(struct event_base *base, int fd, const struct exec_config *cfg,
+dispatch_new(struct event_base *base, int fd, const struct worker_args *cfg,
     const struct exec_filters *filters)
 {
 	struct dispatch *d;

@@ -3,7 +3,7 @@
 
 struct dispatch;
 struct event_base;
-struct exec_config;
+struct worker_args;
 struct exec_filters;
 
 /**
@@ -12,7 +12,7 @@ struct exec_filters;
  * Return NULL with errno on failure.
  */
 struct dispatch *dispatch_new(struct event_base *, int,
-    const struct exec_config *, const struct exec_filters *);
+    const struct worker_args *, const struct exec_filters *);
 
 /* Try whether sandboxes can be made here, and say HELLO. */
 void dispatch_ready(struct dispatch *);

@@ -18,13 +18,13 @@
 
 #include "collect.h"
 #include "command.h"
-#include "config.h"
 #include "init.h"
 #include "keeper_internal.h"
 #include "lib/chan.h"
 #include "lib/content.h"
 #include "lib/io.h"
 #include "lib/log.h"
+#include "lib/worker_args.h"
 #include "lib/memfd.h"
 #include "ns.h"
 #include "proto/client_msg.h"
@@ -554,7 +554,7 @@ settle(struct keeper *k)
 }
 
 static int
-keeper_init(struct keeper *k, struct run *run, const struct exec_config *cfg)
+keeper_init(struct keeper *k, struct run *run, const struct worker_args *cfg)
 {
 
 	memset(k, 0, sizeof(*k));
@@ -572,7 +572,7 @@ keeper_init(struct keeper *k, struct run *run, const struct exec_config *cfg)
 }
 
 void
-keeper_main(struct run *run, const struct exec_config *cfg,
+keeper_main(struct run *run, const struct worker_args *cfg,
     const struct exec_filters *filters)
 {
 	struct keeper k;

@@ -6,7 +6,7 @@
 
 #include "proto/job_types.h"
 
-struct exec_config;
+struct worker_args;
 struct exec_filters;
 
 /* One job, as EXEC_RUN gave it. */
@@ -28,7 +28,7 @@ struct run {
 };
 
 /* Be the keeper of one job.  Called in the new process; does not return. */
-void keeper_main(struct run *, const struct exec_config *,
+void keeper_main(struct run *, const struct worker_args *,
     const struct exec_filters *) __attribute__((noreturn));
 
 /* Say on the job channel that no keeper could be made.  Best effort. */

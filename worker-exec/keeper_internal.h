@@ -10,7 +10,7 @@
 #include "pump.h"
 #include "treecache.h"
 
-struct exec_config;
+struct worker_args;
 struct init_msg;
 struct job_msg;
 struct storeclient;
@@ -24,7 +24,7 @@ struct storeclient;
  */
 struct keeper {
 	const struct run *run;
-	const struct exec_config *cfg;
+	const struct worker_args *cfg;
 	struct storeclient *sc;
 	struct pump pump;
 	struct job_result result;

@@ -14,10 +14,10 @@
 #include <event2/event.h>
 #include <sodium.h>
 
-#include "config.h"
 #include "dispatch.h"
 #include "lib/chan.h"
 #include "lib/log.h"
+#include "lib/worker_args.h"
 #include "lib/sandbox.h"
 #include "sandbox.h"
 #include "template.h"
@@ -51,63 +51,6 @@
  * and a pid namespace ends with its pid 1.
  */
 
-#define EXIT_USAGE      100
-
-static void __attribute__((noreturn))
-usage(void)
-{
-	(void)fprintf(stderr, "usage: errand-exec -u uid -g gid -d directory "
-	    "[-r] [-l level]\nerrandd starts it, with a channel on "
-	    "descriptor %d\n", CHAN_FD);
-	exit(EXIT_USAGE);
-}
-
-static unsigned int
-number(const char *s, unsigned long max)
-{
-	unsigned long n;
-	char *end;
-
-	errno = 0;
-	n = strtoul(s, &end, 10);
-	if (errno != 0 || *s < '0' || *s > '9' || *end != '\0' || n > max)
-		usage();
-	return ((unsigned int)n);
-}
-
-static void
-options(struct exec_config *cfg, int argc, char **argv)
-{
-	int c, ids = 0;
-
-	while ((c = getopt(argc, argv, "u:g:d:l:r")) != -1) {
-		switch (c) {
-		case 'u':
-			cfg->uid = number(optarg, 0xfffffffeUL);
-			ids |= 1;
-			break;
-		case 'g':
-			cfg->gid = number(optarg, 0xfffffffeUL);
-			ids |= 2;
-			break;
-		case 'd':
-			cfg->dir = optarg;
-			break;
-		case 'l':
-			cfg->level = (enum log_level)number(optarg,
-			    LOG_LEVEL_DEBUG);
-			break;
-		case 'r':
-			cfg->rootless = 1;
-			break;
-		default:
-			usage();
-		}
-	}
-	if (optind != argc || cfg->dir == NULL || ids != 3)
-		usage();
-}
-
 /* Jobs inherit what is ignored or blocked, so nothing is. */
 static void
 signals(void)
@@ -138,18 +81,21 @@ descriptors(void)
 int
 main(int argc, char **argv)
 {
-	struct exec_config cfg = { .level = LOG_LEVEL_INFO };
+	struct worker_args cfg;
 	struct exec_filters filters;
 	struct event_base *base;
 	struct dispatch *d;
 
-	options(&cfg, argc, argv);
+	if (worker_args_parse(argc, argv, &cfg) == -1)
+		return (WORKER_USAGE);
 	log_init("exec", cfg.level);
 
 	/* Shed: the mounts of the host, then every right over it. */
 	(void)umask(077);
 	signals();
 	descriptors();
+	if (cfg.dir == NULL)
+		fatalx("no work root: -d is missing");
 	if (template_build(cfg.dir, cfg.rootless) == -1)
 		fatalx("no mount namespace for sandboxes");
 	if (cfg.rootless) {

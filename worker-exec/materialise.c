@@ -107,7 +107,7 @@ make_gone(struct mat *m, const char *name)
 	return (mknodat(m->dir, name, S_IFCHR, makedev(0, 0)));
 }
 
-/* Files and links of a directory; its directories empty and ours for now. */
+/* Files and links of a directory; its directories empty and still ours. */
 static int
 fill(struct mat *m, uint32_t i)
 {

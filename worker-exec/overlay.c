@@ -18,7 +18,8 @@
  *    that exists below cannot be removed.
  *  - volatile: nothing in the upper directory outlives the job; with it,
  *    neither the job's fsync nor the unmount flush the host's file system.
- *  - uuid: nobody asks for it, and making one costs a write.
+ *  - uuid: nobody asks for it, and making one costs a write.  Kernels before
+ *    6.6 know on and off only, and refuse what they do not know.
  */
 int
 overlay_mount(const char *lower, const char *upper, const char *work)
@@ -26,7 +27,7 @@ overlay_mount(const char *lower, const char *upper, const char *work)
 	const char *options[] = {
 		"lowerdir", lower, "upperdir", upper, "workdir", work,
 		"redirect_dir", "nofollow", "metacopy", "off", "index", "off",
-		"?uuid", "null", "userxattr", NULL, "?volatile", NULL, NULL,
+		"uuid", "off", "userxattr", NULL, "?volatile", NULL, NULL,
 	};
 
 	return (mnt_new("overlay", options, 0));

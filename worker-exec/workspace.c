@@ -15,10 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "config.h"
 #include "keeper_internal.h"
 #include "lib/io.h"
 #include "lib/log.h"
+#include "lib/worker_args.h"
 #include "overlay.h"
 #include "template.h"
 

@@ -46,75 +46,21 @@
 #include "lib/chan.h"
 #include "lib/log.h"
 #include "lib/sandbox.h"
+#include "lib/worker_args.h"
 #include "sandbox.h"
 #include "session.h"
-
-struct options {
-	unsigned int uid;
-	unsigned int gid;
-	const char *dir;        /* an empty directory, or NULL: make one */
-	int rootless;
-	int level;
-};
-
-static unsigned int
-number(const char *s, unsigned long max)
-{
-	unsigned long v;
-	char *end;
-
-	errno = 0;
-	v = strtoul(s, &end, 10);
-	if (errno != 0 || *s < '0' || *s > '9' || *end != '\0' || v > max)
-		fatalx("\"%s\" is not a number that can be used here", s);
-	return ((unsigned int)v);
-}
-
-static void
-options_parse(int argc, char **argv, struct options *o)
-{
-	int ch, ids = 0;
-
-	while ((ch = getopt(argc, argv, "d:g:l:ru:")) != -1) {
-		switch (ch) {
-		case 'd':
-			o->dir = optarg;
-			break;
-		case 'g':
-			o->gid = number(optarg, (gid_t)-2);
-			ids |= 1;
-			break;
-		case 'l':
-			o->level = (int)number(optarg, LOG_LEVEL_DEBUG);
-			break;
-		case 'r':
-			o->rootless = 1;
-			break;
-		case 'u':
-			o->uid = number(optarg, (uid_t)-2);
-			ids |= 2;
-			break;
-		default:
-			ids = -1;
-			break;
-		}
-	}
-	if (ids != 3 || optind != argc)
-		fatalx("started by errandd only: "
-		    "-u uid -g gid [-d dir] [-r] [-l level]");
-}
 
 int
 main(int argc, char **argv)
 {
-	struct options o = { .level = LOG_LEVEL_INFO };
+	struct worker_args o;
 	struct event_base *base;
 	struct session *s;
 	int abi, status;
 
-	log_init("snapshot", LOG_LEVEL_INFO);
-	options_parse(argc, argv, &o);
-	log_level_set((enum log_level)o.level);
+	if (worker_args_parse(argc, argv, &o) == -1)
+		return (WORKER_USAGE);
+	log_init("snapshot", o.level);
 
 	/* Shed: an empty root, then become nobody in particular. */
 	if (!o.rootless)

@@ -18,6 +18,7 @@
 #include "lib/chan.h"
 #include "lib/log.h"
 #include "lib/sandbox.h"
+#include "lib/worker_args.h"
 #include "peer.h"
 #include "sandbox.h"
 #include "store.h"
@@ -48,73 +49,6 @@
  * The bytes of tenants are hashed and, for trees and lists, decoded here; they
  * are never decompressed here unless this process compressed them.
  */
-
-#define EXIT_USAGE      100
-
-struct options {
-	unsigned int uid;
-	unsigned int gid;
-	const char *dir;
-	int rootless;
-	enum log_level level;
-};
-
-static void __attribute__((noreturn))
-usage(void)
-{
-	(void)fprintf(stderr, "usage: errand-store -u uid -g gid -d directory "
-	    "[-r] [-l level]\nerrandd starts it, with a channel on "
-	    "descriptor %d\n", CHAN_FD);
-	exit(EXIT_USAGE);
-}
-
-static unsigned int
-number(const char *s, unsigned long max)
-{
-	unsigned long n;
-	char *end;
-
-	errno = 0;
-	n = strtoul(s, &end, 10);
-	if (errno != 0 || *s < '0' || *s > '9' || *end != '\0' || n > max)
-		usage();
-	return ((unsigned int)n);
-}
-
-static struct options
-options_parse(int argc, char **argv)
-{
-	struct options o = { .level = LOG_LEVEL_INFO };
-	int c, ids = 0;
-
-	while ((c = getopt(argc, argv, "u:g:d:l:r")) != -1) {
-		switch (c) {
-		case 'u':
-			o.uid = number(optarg, 0xfffffffeUL);
-			ids |= 1;
-			break;
-		case 'g':
-			o.gid = number(optarg, 0xfffffffeUL);
-			ids |= 2;
-			break;
-		case 'd':
-			o.dir = optarg;
-			break;
-		case 'l':
-			o.level = (enum log_level)number(optarg,
-			    LOG_LEVEL_DEBUG);
-			break;
-		case 'r':
-			o.rootless = 1;
-			break;
-		default:
-			usage();
-		}
-	}
-	if (optind != argc || o.dir == NULL || ids != 3)
-		usage();
-	return (o);
-}
 
 /*
  * Every channel is a descriptor, and one that cannot be received for want of
@@ -147,13 +81,17 @@ loop_new(void)
 int
 main(int argc, char **argv)
 {
-	struct options o = options_parse(argc, argv);
+	struct worker_args o;
 	struct event_base *base;
 	struct store *st;
 	struct peer *sup;
 	int status, landlock;
 
+	if (worker_args_parse(argc, argv, &o) == -1)
+		return (WORKER_USAGE);
 	log_init("store", o.level);
+	if (o.dir == NULL)
+		fatalx("no directory for the store: -d is missing");
 
 	/* Shed: before a byte of the store is looked at. */
 	(void)umask(077);
