@@ -2,6 +2,7 @@
 #
 #	make [CLANG=1] [SAN=1] [CRASH=1]	programs in $(B)/bin
 #	make check				every test this machine can run
+#	make check-vm				a Debian under qemu, see tests/README
 #	make install install-man install-contrib DESTDIR=... PREFIX=...
 
 version		= 0.1.0
@@ -191,6 +192,8 @@ check-unit: tests
 	ERRAND_BUILD=$(B) tests/run unit/ proto/ fuzz/
 check-system: all tests
 	ERRAND_BUILD=$(B) tests/run system/ crash/
+check-vm: all $(B)/tests/system/jget
+	ERRAND_BUILD=$(CURDIR)/$(B) sh tests/vm/run.sh
 
 fuzz:
 	$(MAKE) FUZZ=1 fuzz-run
@@ -259,7 +262,7 @@ clean:
 	    build-clang-crash build-cov build-fuzz
 
 FORCE:
-.PHONY: all tests check check-unit check-system fuzz fuzz-run lint coverage \
+.PHONY: all tests check check-unit check-system check-vm fuzz fuzz-run lint coverage \
 	install install-man install-contrib clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -224,7 +224,7 @@ cmd_ps(int argc, char **argv)
 		show_jobs(&s, &ps);
 	free(ps.v);
 	session_close(&s);
-	return (fflush(stdout) == 0 ? rc : EXIT_OURS);
+	return (out_flush() == 0 ? rc : EXIT_OURS);
 }
 
 static void
@@ -315,7 +315,7 @@ cmd_status(int argc, char **argv)
 	objget_free(g);
 	free(rec);
 	session_close(&s);
-	return (fflush(stdout) == 0 ? rc : EXIT_OURS);
+	return (out_flush() == 0 ? rc : EXIT_OURS);
 }
 
 struct logs {

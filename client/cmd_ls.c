@@ -130,7 +130,7 @@ list_root(struct ls *l, const char *given, int all)
 		rc = list_dir(l, fd, 0);
 	select_free(l->sel);
 	close(fd);
-	return (rc == 0 && fflush(stdout) == 0 ? 0 : EXIT_OURS);
+	return (rc == 0 && out_flush() == 0 ? 0 : EXIT_OURS);
 }
 
 int

@@ -85,7 +85,7 @@ done:
 	free(buf);
 	objget_free(g);
 	free(rec);
-	return (fflush(stdout) == 0 ? rc : EXIT_OURS);
+	return (out_flush() == 0 ? rc : EXIT_OURS);
 }
 
 int
@@ -376,7 +376,8 @@ cmd_verify(int argc, char **argv)
 	}
 	if (argc - optind != 1)
 		return (out_usage("verify needs one FILE"));
-	return (verify_file(argv[optind], key, s.json, s.quiet));
+	rc = verify_file(argv[optind], key, s.json, s.quiet);
+	return (out_flush() == 0 ? rc : EXIT_OURS);
 }
 
 static void
@@ -432,5 +433,5 @@ cmd_info(int argc, char **argv)
 	free(o);
 	free(r);
 	session_close(&s);
-	return (fflush(stdout) == 0 ? rc : EXIT_OURS);
+	return (out_flush() == 0 ? rc : EXIT_OURS);
 }

@@ -348,7 +348,7 @@ run_job(struct run *r)
 	event(r, "submitted");
 	if (r->o.detach) {
 		printf("%s\n", r->f.record.id);
-		return (fflush(stdout) == 0 ? 0 : EXIT_OURS);
+		return (out_flush() == 0 ? 0 : EXIT_OURS);
 	}
 	r->f.on_state = on_state;
 	r->f.cookie = r;

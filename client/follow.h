@@ -57,7 +57,8 @@ void follow_done(struct follow *);
 /**
  * follow_run(f):
  * Go on until the job has its result: forwards signals (INT, INT, INT; TERM;
- * QUIT detaches) unless it is a watcher, which any of them ends; connects again for 60 s when the connection is lost.
+ * QUIT detaches) unless it is a watcher, which any of them ends; connects again
+ * for 60 s when the connection is lost.
  * Returns the exit code of the command line.
  */
 int follow_run(struct follow *);

@@ -1,8 +1,10 @@
 /*
  * Machine-readable output.  Names are stable: see errand(1).
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <sodium.h>
 
@@ -314,8 +316,10 @@ json_print(json_t *o, int fd)
 
 	if (o != NULL && (text = json_dumps(o, JSON_COMPACT |
 	    JSON_PRESERVE_ORDER)) != NULL) {
-		rc = io_write(fd, text, strlen(text));
-		if (rc == 0)
+		if (fd == STDOUT_FILENO) {
+			printf("%s\n", text);
+			rc = out_flush();
+		} else if ((rc = io_write(fd, text, strlen(text))) == 0)
 			rc = io_write(fd, "\n", 1);
 		free(text);
 	}

@@ -124,7 +124,7 @@ main(int argc, char **argv)
 		if (strcmp(commands[i].name, argv[0]) == 0) {
 			rc = commands[i].run(&s, argc, argv);
 			session_close(&s);
-			return (fflush(stdout) == 0 ? rc : EXIT_OURS);
+			return (out_flush() == 0 ? rc : EXIT_OURS);
 		}
 	return (out_usage("%s: no such command", argv[0]));
 }

@@ -76,6 +76,12 @@ out_hint(void)
 }
 
 int
+out_flush(void)
+{
+	return (fflush(stdout) == 0 && !ferror(stdout) ? 0 : -1);
+}
+
+int
 out_bytes(const void *buf, size_t len)
 {
 	return (io_write(STDOUT_FILENO, buf, len));

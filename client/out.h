@@ -35,6 +35,9 @@ int out_hint(void);
 /* Write all to stdout: 0, or -1 (EPIPE is silent). */
 int out_bytes(const void *, size_t);
 
+/* Did all that was printed to stdout get there?  0, or -1. */
+int out_flush(void);
+
 /* The limits that are set, on one line of stdout. */
 void out_limits(const struct job_limits *);
 

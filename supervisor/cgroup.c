@@ -203,6 +203,21 @@ done:
 	return (fd);
 }
 
+/* What is controlled below a base group, whose list has our words only. */
+static unsigned int
+v2_what(int fd)
+{
+	unsigned int what = CG_UNIFIED | CG_CPUACCT;
+	char buf[256];
+
+	if (cg_read(fd, "cgroup.subtree_control", buf, sizeof(buf)) == -1)
+		return (what);
+	what |= strstr(buf, "memory") != NULL ? CG_MEMORY : 0;
+	what |= strstr(buf, "pids") != NULL ? CG_PIDS : 0;
+	what |= strstr(buf, "cpu") != NULL ? CG_CPU : 0;
+	return (what);
+}
+
 static void
 hierarchy_try(struct cgroups *cgs, const struct cg_mount *m,
     const char *root, int v2)
@@ -217,10 +232,7 @@ hierarchy_try(struct cgroups *cgs, const struct cg_mount *m,
 			continue;
 		if ((h->fd = base_make(cgs, h->parent, v2)) == -1)
 			continue;
-		h->what = m->what;
-		if (v2)
-			h->what = CG_UNIFIED | CG_MEMORY | CG_PIDS | CG_CPU |
-			    CG_CPUACCT;
+		h->what = v2 ? v2_what(h->fd) : m->what;
 		cgs->nh++;
 		return;
 	}
@@ -261,6 +273,19 @@ mounts_read(struct cg_mount *m)
 	return (n);
 }
 
+/* Some hierarchies or controllers are ours, but maybe not all that matter. */
+static void
+part_note(struct cgroups *cgs)
+{
+	int memory = cgroups_hold(cgs, CG_MEMORY);
+	int cpu = cgroups_hold(cgs, CG_CPU);
+
+	if (!memory || !cpu)
+		snprintf(cgs->note, sizeof(cgs->note), "no cgroup of ours "
+		    "controls %s: such limits are not enforced", memory ?
+		    "cpu" : cpu ? "memory" : "memory and cpu");
+}
+
 static void
 cgroups_find(struct cgroups *cgs, const struct config *cfg)
 {
@@ -283,6 +308,8 @@ cgroups_find(struct cgroups *cgs, const struct config *cfg)
 			hierarchy_try(cgs, &m[i], cfg->cgroup_root, cgs->v2);
 	if (cgs->nh == 0)
 		cgs->v2 = 0;
+	else if (cgs->note[0] == '\0')
+		part_note(cgs);
 	for (i = 0; i < cgs->nh; i++)
 		sweep(cgs, &cgs->h[i]);
 }
@@ -341,6 +368,17 @@ const char *
 cgroups_note(const struct cgroups *cgs)
 {
 	return (cgs->note);
+}
+
+int
+cgroups_hold(const struct cgroups *cgs, unsigned int what)
+{
+	size_t i;
+
+	for (i = 0; cgs != NULL && i < cgs->nh; i++)
+		if (cgs->h[i].what & what)
+			return (1);
+	return (0);
 }
 
 struct cgroup *

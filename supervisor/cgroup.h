@@ -33,6 +33,9 @@ void cgroups_close(struct cgroups *);
 const char *cgroups_kind(const struct cgroups *);
 const char *cgroups_note(const struct cgroups *);       /* "" or a sentence */
 
+/* 1 when they control this (of cgroup_find.h: CG_MEMORY, CG_CPU). */
+int cgroups_hold(const struct cgroups *, unsigned int);
+
 /**
  * cgroup_new(cgs, job, limits):
  * Make a job's groups and write its limits.  Without cgroups it is an object

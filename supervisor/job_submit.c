@@ -13,6 +13,7 @@
 #include "child.h"
 #include "config.h"
 #include "cgroup.h"
+#include "cgroup_find.h"
 #include "conn.h"
 #include "exec_dispatch.h"
 #include "jobs.h"
@@ -24,7 +25,7 @@
 #include "sup.h"
 #include "tenants.h"
 
-enum limit_by { BY_ALWAYS, BY_CGROUP, BY_NOTHING };
+enum limit_by { BY_ALWAYS, BY_CPU, BY_MEMORY, BY_NOTHING };
 enum limit_unit { IN_ONES, IN_MILLI, IN_BYTES, IN_US };
 
 /*
@@ -39,10 +40,10 @@ static const struct limit_row {
 	enum limit_by by;       /* what holds a job to it */
 	enum limit_unit unit;   /* how people are shown it */
 } limit_rows[] = {
-	{ "cpus", offsetof(struct job_limits, cpus_milli), 0, BY_CGROUP,
+	{ "cpus", offsetof(struct job_limits, cpus_milli), 0, BY_CPU,
 	    IN_MILLI },
 	{ "pids", offsetof(struct job_limits, pids), 0, BY_ALWAYS, IN_ONES },
-	{ "memory", offsetof(struct job_limits, memory), 1, BY_CGROUP,
+	{ "memory", offsetof(struct job_limits, memory), 1, BY_MEMORY,
 	    IN_BYTES },
 	{ "disk", offsetof(struct job_limits, disk), 1, BY_NOTHING, IN_BYTES },
 	{ "timeout", offsetof(struct job_limits, runtime_us), 1, BY_ALWAYS,
@@ -100,8 +101,12 @@ limit_text(const struct limit_row *r, uint64_t v)
 static int
 holds(const struct sup *sup, const struct limit_row *r)
 {
-	return (r->by == BY_ALWAYS || (r->by == BY_CGROUP &&
-	    strcmp(cgroups_kind(sup->cgroups), "none") != 0));
+	switch (r->by) {
+	case BY_ALWAYS: return (1);
+	case BY_CPU: return (cgroups_hold(sup->cgroups, CG_CPU));
+	case BY_MEMORY: return (cgroups_hold(sup->cgroups, CG_MEMORY));
+	default: return (0);
+	}
 }
 
 void
@@ -120,9 +125,10 @@ limit_refuse(const struct sup *sup, const struct limit_row *r,
 {
 	if (holds(sup, r))
 		return (0);
-	if (r->by == BY_CGROUP)
+	if (r->by == BY_CPU || r->by == BY_MEMORY)
 		return (err_set(err, ERR_LIMIT, "--%s cannot be enforced on "
-		    "this host, which has no cgroups to use; leave it out",
+		    "this host, where no cgroup of ours controls it; leave it "
+		    "out",
 		    r->name));
 	return (err_set(err, ERR_LIMIT, "--%s cannot be enforced by this "
 	    "version of errandd; leave it out", r->name));

@@ -313,6 +313,7 @@ submit(struct forge *f, struct follow *fl)
 	o.submit.spec_len = len;
 	o.submit.root = f->root;
 	o.submit.detach = 1;
+	fl->detach = 1;
 	randombytes_buf(o.submit.idem, sizeof(o.submit.idem));
 	fl->stream = conn_request(f->c, &o, follow_frame, fl);
 	if (fl->stream != 0)

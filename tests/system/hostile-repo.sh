@@ -159,7 +159,7 @@ would_run 'a remote that is a command' $list
 nothing_runs 'a remote that is a command is not run' 'f untracked '
 
 partial proxy git://localhost/none
-git config core.gitProxy "$(bait proxy)"
+git config core.gitProxy "$T/bait"
 # shellcheck disable=SC2086
 would_run 'core.gitProxy' $list
 nothing_runs 'core.gitProxy is not run' 'f untracked '

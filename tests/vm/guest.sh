@@ -98,6 +98,26 @@ at_least "$(field usage.cpu_us)" 10000 'its processor time is counted'
 at_least "$(field usage.memory_peak_bytes)" 40000000 'and its memory'
 is "$(field usage.oom_kills)" 0 'no kill'
 
+# How long it takes to move another process, which errandd does once a job.
+sleep 600 &
+mkdir "$CG/a" "$CG/b"
+python3 - $! "$CG/a/cgroup.procs" "$CG/b/cgroup.procs" <<'END' | sed 's/^/# /'
+import sys, time
+took = []
+for i in range(40):
+    with open(sys.argv[2 + i % 2], "w", buffering=1) as f:
+        start = time.monotonic()
+        f.write(sys.argv[1])
+        f.flush()
+        took.append(int((time.monotonic() - start) * 1e6))
+    time.sleep(0.1)
+took.sort()
+print("a move to another cgroup takes", took[len(took) // 2], "us; all:", *took)
+END
+kill $!
+wait 2>/dev/null
+rmdir "$CG/a" "$CG/b"
+
 # --- limits ---
 
 run errand -q --memory 64M -- python3 -c 'b = b"x" * (400 << 20)'
@@ -154,7 +174,7 @@ check 'no group is left of them' wait_for 10 no_groups
 for n in $(errand ps -a -n 20 --json | "$TOOLS/jget" phases_us.start); do
 	echo "$n"
 done | sort -n | tr '\n' ' ' | sed 's/^/# phases_us.start: /; s/$/\n/'
-is "$(pgrep -c -U 1879113728-1879179263 .)" 0 'and no process'
+is "$(ps -e -o uid=,pid=,args= | awk '$1 >= 1879113728')" '' 'and no process'
 
 # --- the service again ---
 
@@ -182,12 +202,29 @@ is "$(errand -q -- echo again)" again 'jobs run again'
 is "$(errandctl --json status | "$TOOLS/jget" cgroup)" v2 'still with cgroup v2'
 errandctl status | sed 's/^/# /'
 
-# --- a session of a user, without the service ---
+# --- started by hand, among other processes ---
 
 check 'systemctl stop' systemctl stop errandd
 check 'nothing of its groups is left' test ! -e "$SERVICE"
 mkdir "$T/s"
 : >"$T/s/.errandignore"
+BIN=/usr/local/libexec/errand daemon_conf >"$T/errandd.conf"
+/usr/local/sbin/errandd -d -f "$T/errandd.conf" >"$T/errandd.log" 2>&1 &
+daemon_pid=$!
+CONTROL=$T/run/control.sock
+check 'it starts' wait_for 20 errandctl status
+is "$(errandctl --json status | "$TOOLS/jget" cgroup)" v2 'and has cgroups'
+ERRAND_HOST=unix:$T/run/errand.sock
+export ERRAND_HOST
+cd "$T/s" || exit 1
+run errand -q --memory 64M -- python3 -c 'b = b"x" * (400 << 20)'
+is "$(field limit)" memory 'that hold'
+unset ERRAND_HOST
+stop_daemon
+is "$(find $CG -name 'errand.*' -o -name supervisor)" '' 'and leaves none'
+
+# --- a session of a user, without the service ---
+
 # session COMMAND...: as after a login, with a place in /run/user
 session() {
 	systemd-run --quiet --wait --pipe --collect --uid=alice \
@@ -225,6 +262,8 @@ errandctl --json status >"$1/status"
 errand -q --memory 64M -- python3 -c 'b = b"x" * (400 << 20)'
 echo "memory rc $?"
 errand status last --json >"$1/job"
+errand -q --cpus 1 -- true
+echo "cpus rc $?"
 systemctl --user stop errandd
 END
 session sh "$T/s/delegated" "$T/o" >"$T/out" 2>&1 </dev/null
@@ -232,6 +271,14 @@ sed 's/^/# /' "$T/out"
 is "$("$TOOLS/jget" cgroup <"$T/o/status")" v2 \
     'errandd --user as a service of the user has cgroup v2'
 is "$("$TOOLS/jget" limit <"$T/o/job")" memory 'and limits memory'
+like "$(cat "$T/out")" '^cpus rc 0$' 'and processors'
+
+# Where it delegates a part only, the rest is refused.
+sed -i 's/-p Delegate=yes/-p Delegate=pids/' "$T/s/delegated"
+session sh "$T/s/delegated" "$T/o" >"$T/out" 2>&1 </dev/null
+sed 's/^/# /' "$T/out"
+like "$(cat "$T/out")" '^cpus rc 120$' 'a limit that nobody delegated is refused'
+like "$("$TOOLS/jget" note <"$T/o/status")" 'controls .*cpu' 'and it says why'
 
 if [ "$test_failed" -gt 0 ]; then
 	diag "$(journalctl -b -u errandd -o short-monotonic | tail -n 80)"
