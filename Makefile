@@ -210,6 +210,10 @@ fuzz-run: $(FUZZERS)
 # Where a process may end itself: see log.h.
 FATAL_OK = main%.c sandbox.c log.c log.h preexec%.c
 may_end	= $(foreach f,$(1),$(if $(filter $(FATAL_OK),$(notdir $(f))),,$(f)))
+# Side by side with what people use today; needs root, bubblewrap, rsync, sshd.
+bench: all
+	$(Q)tests/bench/peers.py --bin $(B)/bin $(BENCH)
+
 lint:
 	@echo 'fatal only where it may be'
 	@! grep -nE '\bfatalx?\(' $(call may_end,$(wildcard \
@@ -262,7 +266,7 @@ clean:
 	    build-clang-crash build-cov build-fuzz
 
 FORCE:
-.PHONY: all tests check check-unit check-system check-vm fuzz fuzz-run lint coverage \
+.PHONY: bench all tests check check-unit check-system check-vm fuzz fuzz-run lint coverage \
 	install install-man install-contrib clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -318,8 +318,8 @@ check(const struct run_opts *o)
 		return (out_usage("no command; put it after --, as in: "
 		    "errand -- make"));
 	if (o->label != NULL && (strlen(o->label) == 0 ||
-	    strcmp(o->label, "last") == 0 || strlen(o->label) > LIMIT_NAME || strpbrk(o->label, "\n\r\t") !=
-	    NULL))
+	    strcmp(o->label, "last") == 0 || strlen(o->label) > LIMIT_NAME ||
+	    strpbrk(o->label, "\n\r\t") != NULL))
 		return (out_usage("--name: 1 to %d characters on one line, "
 		    "and not \"last\"", LIMIT_NAME));
 	if (o->no_snapshot && (o->root != NULL || o->include_all))

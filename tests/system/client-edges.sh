@@ -124,7 +124,7 @@ errand kill -f "$J" 2>/dev/null
 planted=
 unplant() { [ -z "$planted" ] || rm -rf "$planted"; }
 fake_pid=
-trap '[ -z "$fake_pid" ] || kill $fake_pid; unplant; cleanup' EXIT
+trap 'rc=$?; [ -z "$fake_pid" ] || kill $fake_pid; unplant; (exit $rc); cleanup' EXIT
 
 # private COMMAND...: as that user, without anything that says where the host is
 private() {

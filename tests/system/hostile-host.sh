@@ -29,7 +29,7 @@ no_host() {
 	[ -z "$fake_pid" ] || { kill "$fake_pid"; wait "$fake_pid"; }
 	fake_pid=
 } 2>/dev/null
-trap 'no_host; cleanup' EXIT
+trap 'rc=$?; no_host; (exit $rc); cleanup' EXIT
 
 # What a terminal would obey: control characters but newline, of C1 too.
 raw_controls() { LC_ALL=C grep -aqP '[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]' "$@"; }

@@ -40,7 +40,7 @@ mkdir "$T/empty"
 run env XDG_STATE_HOME="$T/empty" "$BIN/errand" verify "$T/r"
 is "$rc" 1 'a client that never met the host does not believe it'
 like "$(cat "$T/err")" '--host-key' 'and says what is missing'
-key=$(awk '{ print $2; exit }' "$XDG_STATE_HOME/errand/hosts")
+key=$(awk '{ print $1; exit }' "$XDG_STATE_HOME/errand/hosts")
 run env XDG_STATE_HOME="$T/empty" "$BIN/errand" verify "$T/r" --host-key "$key"
 is "$rc" 0 'with the key given it does'
 run errand verify "$T/r" --host-key "$(printf '%064d' 7)"
