@@ -266,8 +266,8 @@ clean:
 	    build-clang-crash build-cov build-fuzz
 
 FORCE:
-.PHONY: bench all tests check check-unit check-system check-vm fuzz fuzz-run lint coverage \
-	install install-man install-contrib clean FORCE
+.PHONY: all tests check check-unit check-system check-vm bench fuzz fuzz-run \
+	lint coverage install install-man install-contrib clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules

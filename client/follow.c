@@ -151,6 +151,7 @@ on_data(struct follow *f, const struct frame *fr)
 		show(f, fr->flags == FRAME_STDOUT ? STDOUT_FILENO :
 		    STDERR_FILENO, fr->body, fr->len);
 		f->offset += fr->len;
+		f->lost_us = 0;
 		break;
 	default:
 		return (-1);
@@ -265,18 +266,25 @@ follow_attach(struct follow *f, const char *job, uint64_t offset, int more)
 static int
 follow_again(struct follow *f)
 {
-	uint64_t until = io_mono_us() + RECONNECT_US;
+	uint64_t now = io_mono_us(), until;
 
 	if (conn_broken(f->s->c)) {
 		session_lost(f->s);
 		return (-1);
 	}
-	if (!f->s->quiet)
+	/* A host that lets us in and closes again gets no new minute for it. */
+	if (f->lost_us == 0)
+		f->lost_us = now;
+	until = f->lost_us + RECONNECT_US;
+	if (now - f->tried_us < RECONNECT_MS * 1000)
+		(void)poll(NULL, 0, RECONNECT_MS);
+	if (!f->s->quiet && f->lost_us == now)
 		out_warn("the connection was lost (%s); trying again for a "
 		    "minute", conn_why(f->s->c));
 	do {
-		if (session_reopen(f->s) == 0 && follow_attach(f,
-		    f->record.id, f->offset, 1) == 0)
+		f->tried_us = io_mono_us();
+		if (f->tried_us < until && session_reopen(f->s) == 0 &&
+		    follow_attach(f, f->record.id, f->offset, 1) == 0)
 			return (0);
 		(void)poll(NULL, 0, RECONNECT_MS);
 	} while (io_mono_us() < until && sig_seen[SIGINT] < 3);

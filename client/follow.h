@@ -43,6 +43,8 @@ struct follow {
 	uint64_t offset;
 	uint64_t skip;          /* output bytes to leave out first */
 	int detach;             /* SUBMIT: the job's id is all that is wanted */
+	uint64_t lost_us;       /* when it was lost first, since the last output */
+	uint64_t tried_us;      /* when a connection was made again */
 	int watcher;            /* only looks: its signals are its own */
 	int unwritten;          /* some of the output could not be written */
 	int broken_pipe;        /* nobody reads our output any more */

@@ -33,7 +33,7 @@ void cgroups_close(struct cgroups *);
 const char *cgroups_kind(const struct cgroups *);
 const char *cgroups_note(const struct cgroups *);       /* "" or a sentence */
 
-/* 1 when they control this (of cgroup_find.h: CG_MEMORY, CG_CPU). */
+/* 1 when they control this (of cgroup_find.h: CG_MEMORY, CG_CPU); NULL: 0. */
 int cgroups_hold(const struct cgroups *, unsigned int);
 
 /**

@@ -89,6 +89,35 @@ check 'receipt' errand receipt last -o "$T/o/r"
 check 'verify' errand verify "$T/o/r"
 is "$(errand -q -- cat /proc/self/cgroup)" '0::/' 'a job sees no group above its own'
 
+# --- workspaces: this kernel's overlay ---
+
+tree layers
+mkdir d e
+i=0
+while [ $i -lt 300 ]; do
+	echo $i >d/$i
+	echo $i >e/$i
+	i=$((i + 1))
+done
+run errand -q -- sh -c 'cat d/* e/* | sort -n | uniq -c | wc -l'
+is "$rc $(cat "$T/out")" '0 300' 'a tree of some files'
+echo new >d/7
+rm d/8
+echo more >e/more
+run errand -q -- sh -c 'cat d/7 e/more; ls d | wc -l; ls e | wc -l; sync
+rm -r e; mkdir e; echo x >e/x; echo y >d/9; chmod 600 d/10; mv d/11 d/moved; ls e'
+is "$rc $(tr '\n' ' ' <"$T/out")" '0 new more 299 301 x ' \
+    'the same with an edit, over what lies there'
+is "$(errand diff last | grep -v '^D e/' | tr '\n' ' ')" \
+    'C d/10 D d/11 M d/9 A d/moved A e/x ' 'what the job changed'
+is "$(errand diff last | grep -c '^D e/')" 301 'and what it removed'
+check 'fetch' errand fetch last -o "$T/o/layers"
+is "$(cat "$T/o/layers/d/9" "$T/o/layers/e/x" | tr '\n' ' ')" 'y x ' \
+    'brings it'
+echo newer >d/7
+is "$(errand -q -- sh -c 'cat d/7 d/9; ls e | wc -l' | tr '\n' ' ')" \
+    'newer 9 301 ' 'the next job sees the tree, not the other job'
+
 # --- what the kernel counts ---
 
 run errand -q -- python3 -c 'b = b"x" * (40 << 20)
