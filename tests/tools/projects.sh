@@ -50,7 +50,16 @@ local_build() {
 	    ERRAND_WORKSPACE=/workspace SOURCE_DATE_EPOCH=$epoch \
 	    sh -c 'cd /workspace && exec "\$@"' sh $2
 	END
-	unshare -m -u sh "$T/inner" </dev/null
+	# In a chroot the root is no mount whose propagation could be changed:
+	# what is mounted may then be seen outside, and is taken away again.
+	if unshare -m true 2>/dev/null; then
+		unshare -m -u sh "$T/inner" </dev/null
+	else
+		unshare -m -u --propagation unchanged sh "$T/inner" </dev/null
+		set -- $?
+		umount -R -l "$T/root" 2>/dev/null
+		return "$1"
+	fi
 }
 
 # Not the same in any two builds, and so made alike: configure's log has its
