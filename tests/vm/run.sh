@@ -13,7 +13,13 @@
 
 DIR=${ERRAND_VM_DIR:-/var/tmp/errand-vm}
 SUITE=bookworm
-MIRROR=${ERRAND_VM_MIRROR:-http://deb.debian.org/debian}
+# The mirror that this machine's apt is configured with.
+MIRROR=${ERRAND_VM_MIRROR:-$({
+	sed -n 's/^URIs: *\([^ ]*\).*/\1/p' \
+	    /etc/apt/sources.list.d/*.sources
+	sed -n 's/^deb  *\(\[[^]]*\] *\)\{0,1\}\([^ ]*\).*/\2/p' \
+	    /etc/apt/sources.list
+} 2>/dev/null | head -n 1)}
 SIZE=2G
 PACKAGES=linux-image-cloud-amd64,systemd-sysv,udev,dbus,libpam-systemd
 PACKAGES=$PACKAGES,libevent-core-2.1-7,libsodium23,libseccomp2,liblmdb0
