@@ -11,6 +11,7 @@
 #include "batch.h"
 #include "fault.h"
 #include "index.h"
+#include "lib/crash.h"
 #include "lib/io.h"
 #include "lib/log.h"
 #include "pack.h"
@@ -308,6 +309,7 @@ commit(struct batch *b)
 		if (write_req(st, r) == -1)
 			goto err0;
 	}
+	CRASH_POINT("batch-entered");
 	return (ix_commit(st->ix));
 
 err0:
@@ -349,6 +351,7 @@ barrier(struct batch *b)
 	return (-1);
 
 done:
+	CRASH_POINT("batch-committed");
 	pending_cut(st->pending, 0);
 	pack_committed(st->packs);
 	return (0);
@@ -387,6 +390,7 @@ answer_all(struct batch *b, int err)
 		STAILQ_REMOVE_HEAD(&b->reqs, next);
 		answer(r, err);
 		job_req_free(r);
+		CRASH_POINT("batch-answered");
 	}
 	b->count = 0;
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/crash.h"
 #include "lib/io.h"
 #include "lib/log.h"
 #include "lib/objrec.h"
@@ -230,6 +231,7 @@ packs_attach(struct packs *ps, uint32_t number, uint64_t committed)
 		    "unfinished batch dropped", number, len - committed);
 		if (ftruncate(fd, (off_t)committed) == -1)
 			goto err1;
+		CRASH_POINT("pack-tail-cut");
 	}
 	ps->fd = fd;
 	ps->committed = ps->synced = ps->written = committed;
@@ -283,6 +285,7 @@ packs_prune(struct packs *ps, uint32_t open)
 		log_warn("pack %" PRIu32 " cannot be removed", last);
 		return (-1);
 	}
+	CRASH_POINT("pack-pruned");
 	return (0);
 }
 
@@ -297,9 +300,14 @@ packs_begin(struct packs *ps, uint32_t number)
 		goto err0;
 	if (io_pwrite(fd, head, sizeof(head), 0) == -1)
 		goto err1;
+	CRASH_POINT("pack-begun");
 	ps->flushes += 2;
-	if (fsync(fd) == -1 || fsync(ps->dirfd) == -1)
+	if (!MUTANT("no-pack-head-sync") && fsync(fd) == -1)
 		goto err1;
+	CRASH_POINT("pack-head-synced");
+	if (!MUTANT("no-pack-dir-sync") && fsync(ps->dirfd) == -1)
+		goto err1;
+	CRASH_POINT("pack-dir-synced");
 	io_close(&ps->next_fd);
 	ps->next_fd = fd;
 	ps->next_number = number;
@@ -344,7 +352,8 @@ packs_unsynced(const struct packs *ps)
 int
 packs_full(const struct packs *ps)
 {
-	return (ps->fd == -1 || packs_end(ps) > PACK_FILE_MAX - PACK_SPARE);
+	return (ps->fd == -1 || packs_end(ps) > TEST_NUMBER("pack-seal",
+	    PACK_FILE_MAX - PACK_SPARE));
 }
 
 uint64_t
@@ -474,9 +483,11 @@ pack_sync(struct packs *ps)
 		return (0);
 	if (pack_write(ps) == -1)
 		goto err0;
+	CRASH_POINT("pack-written");
 	ps->flushes++;
-	if (fdatasync(ps->fd) == -1)
+	if (!MUTANT("no-data-barrier") && fdatasync(ps->fd) == -1)
 		goto err0;
+	CRASH_POINT("pack-synced");
 	ps->synced = ps->written;
 	return (0);
 

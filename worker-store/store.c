@@ -20,6 +20,7 @@
 #include "batch.h"
 #include "index.h"
 #include "key.h"
+#include "lib/crash.h"
 #include "lib/io.h"
 #include "lib/log.h"
 #include "pack.h"
@@ -122,6 +123,7 @@ pack_change(struct store *st, const struct ix_pack *old, uint32_t number)
 		goto err1;
 	if (ix_commit(st->ix) == -1)
 		goto err0;
+	CRASH_POINT("pack-named");
 	packs_use(st->packs);
 	return (0);
 
