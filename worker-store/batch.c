@@ -239,7 +239,8 @@ write_marks(struct store *st, const struct job_req *r)
 	for (i = 0; i < walk_nodes(r->walk); i++) {
 		ref = walk_node_get(r->walk, i);
 		if (pending_find(st->pending, r->tenant, ref) == NULL &&
-		    ix_object_mark(st->ix, r->tenant, ref) == -1)
+		    ix_object_mark(st->ix, r->tenant, ref, IX_EPOCH,
+		    0) == -1)
 			return (-1);
 	}
 	return (0);

@@ -139,6 +139,13 @@ format_check(struct ix *ix)
 		    "the index in its place");
 		return (-1);
 	}
+	if (le_get32(v) < IX_FORMAT) {
+		/* What format 1 has is read as it is; entries get longer. */
+		log_info("index: format %" PRIu32 " becomes %d", le_get32(v),
+		    IX_FORMAT);
+		le_put32(mine, IX_FORMAT);
+		return (ix_put(ix, IX_META, "format", 6, mine, sizeof(mine)));
+	}
 	if (le_get32(v) > IX_FORMAT) {
 		log_warnx("index: format %" PRIu32 " is newer than this "
 		    "program's %d; install the newer version again",
@@ -422,29 +429,76 @@ scan_start(MDB_cursor *cur, const uint8_t *prefix, size_t len, int down,
 	return (mdb_cursor_get(cur, k, v, MDB_PREV));
 }
 
+/* The first key of the range behind ${after}; MDB_NOTFOUND for none. */
+static int
+scan_behind(MDB_cursor *cur, const void *after, size_t alen, MDB_val *k,
+    MDB_val *v)
+{
+	int rc;
+
+	k->mv_data = (void *)(uintptr_t)after;
+	k->mv_size = alen;
+	rc = mdb_cursor_get(cur, k, v, MDB_SET_RANGE);
+	if (rc == 0 && k->mv_size == alen &&
+	    memcmp(k->mv_data, after, alen) == 0)
+		rc = mdb_cursor_get(cur, k, v, MDB_NEXT);
+	return (rc);
+}
+
+/* Go on with a cursor that stands on the first key, or had ${rc} instead. */
+static int
+scan_on(struct ix *ix, enum ix_db db, MDB_cursor *cur, int rc, MDB_val *k,
+    MDB_val *v, const void *prefix, size_t len, MDB_cursor_op op,
+    ix_scan_fn *fn, void *cookie)
+{
+	int stop = 0;
+
+	while (rc == 0 && k->mv_size >= len &&
+	    memcmp(k->mv_data, prefix, len) == 0) {
+		stop = fn(cookie, k->mv_data, k->mv_size, v->mv_data,
+		    v->mv_size);
+		if (stop != 0)
+			break;
+		rc = mdb_cursor_get(cur, k, v, op);
+	}
+	mdb_cursor_close(cur);
+	if (stop != 0)
+		return (stop);
+	return (rc == MDB_NOTFOUND ? 0 : done(ix, db_names[db], rc));
+}
+
 int
 ix_scan(struct ix *ix, enum ix_db db, const void *prefix, size_t len,
     int down, ix_scan_fn *fn, void *cookie)
 {
 	MDB_cursor *cur;
 	MDB_val k, v;
-	int rc, stop = 0;
+	int rc;
 
 	if (done(ix, db_names[db], mdb_cursor_open(txn_of(ix), ix->dbi[db],
 	    &cur)) == -1)
 		return (-1);
 	rc = scan_start(cur, prefix, len, down, &k, &v);
-	while (rc == 0 && k.mv_size >= len &&
-	    memcmp(k.mv_data, prefix, len) == 0) {
-		stop = fn(cookie, k.mv_data, k.mv_size, v.mv_data, v.mv_size);
-		if (stop != 0)
-			break;
-		rc = mdb_cursor_get(cur, &k, &v, down ? MDB_PREV : MDB_NEXT);
-	}
-	mdb_cursor_close(cur);
-	if (stop != 0)
-		return (stop);
-	return (rc == MDB_NOTFOUND ? 0 : done(ix, db_names[db], rc));
+	return (scan_on(ix, db, cur, rc, &k, &v, prefix, len,
+	    down ? MDB_PREV : MDB_NEXT, fn, cookie));
+}
+
+int
+ix_scan_after(struct ix *ix, enum ix_db db, const void *prefix, size_t len,
+    const void *after, size_t alen, ix_scan_fn *fn, void *cookie)
+{
+	MDB_cursor *cur;
+	MDB_val k, v;
+	int rc;
+
+	if (alen == 0)
+		return (ix_scan(ix, db, prefix, len, 0, fn, cookie));
+	if (done(ix, db_names[db], mdb_cursor_open(txn_of(ix), ix->dbi[db],
+	    &cur)) == -1)
+		return (-1);
+	rc = scan_behind(cur, after, alen, &k, &v);
+	return (scan_on(ix, db, cur, rc, &k, &v, prefix, len, MDB_NEXT, fn,
+	    cookie));
 }
 
 void

@@ -20,7 +20,7 @@
  *  2. Inside a write transaction, reading sees what was written.
  *  3. The map is changed only while no transaction is open.
  */
-#define IX_FORMAT       1               /* version of keys and values */
+#define IX_FORMAT       2               /* version of keys and values */
 #define IX_MAP_MIN      (1ULL << 30)    /* where the map begins */
 #define IX_KEY_MAX      96
 
@@ -84,6 +84,14 @@ typedef int ix_scan_fn(void *, const uint8_t *, size_t, const uint8_t *,
  */
 int ix_scan(struct ix *, enum ix_db, const void *, size_t, int, ix_scan_fn *,
     void *);
+
+/**
+ * ix_scan_after(ix, db, prefix, len, after, alen, fn, cookie):
+ * The same, ascending, from the first key that comes behind ${after}; an
+ * ${alen} of 0 means from the first key.
+ */
+int ix_scan_after(struct ix *, enum ix_db, const void *, size_t, const void *,
+    size_t, ix_scan_fn *, void *);
 
 void ix_stat(const struct ix *, struct ix_stat *);
 

@@ -13,14 +13,15 @@
 #include "lib/log.h"
 
 #define KEY_LEN         (4 + OBJ_ID_LEN)
-#define VALUE_LEN       24
+#define VALUE_LEN       28
+#define VALUE_LEN_1     24              /* in format 1: without the stamp */
 #define PACK_LEN        9
 
 static void
-key_of(uint32_t tenant, const struct obj_ref *ref, uint8_t *key)
+key_of(uint32_t tenant, const uint8_t *id, uint8_t *key)
 {
 	be_put32(key, tenant);
-	memcpy(key + 4, ref->id, OBJ_ID_LEN);
+	memcpy(key + 4, id, OBJ_ID_LEN);
 }
 
 int
@@ -39,34 +40,42 @@ malformed(const char *what)
 	return (-1);
 }
 
+static int
+entry_decode(const uint8_t *key, const uint8_t *p, size_t len,
+    struct ix_object *o)
+{
+	if (len != VALUE_LEN && len != VALUE_LEN_1)
+		return (malformed("object"));
+	o->tenant = be_get32(key);
+	memcpy(o->ref.id, key + 4, OBJ_ID_LEN);
+	o->loc.pack = le_get32(p);
+	o->loc.off = le_get32(p + 4);
+	o->loc.len = le_get32(p + 8);
+	o->loc.raw_len = le_get32(p + 12);
+	o->ref.kind = p[16];
+	o->loc.codec = p[17];
+	o->flags = p[18];
+	o->epoch = le_get32(p + 20);
+	o->stamp = len == VALUE_LEN ? le_get32(p + 24) : 0;
+	return (0);
+}
+
 int
 ix_object_get(struct ix *ix, uint32_t tenant, const struct obj_ref *ref,
     struct ix_object *o)
 {
 	uint8_t key[KEY_LEN];
-	const uint8_t *p;
 	const void *v;
 	size_t len;
 
-	key_of(tenant, ref, key);
-	if (ix_get(ix, IX_OBJECT, key, sizeof(key), &v, &len) == -1)
+	key_of(tenant, ref->id, key);
+	if (ix_get(ix, IX_OBJECT, key, sizeof(key), &v, &len) == -1 ||
+	    entry_decode(key, v, len, o) == -1)
 		return (-1);
-	if (len != VALUE_LEN)
-		return (malformed("object"));
-	p = v;
-	if (p[16] != ref->kind) {
+	if (o->ref.kind != ref->kind) {
 		errno = ENOENT;
 		return (-1);
 	}
-	o->tenant = tenant;
-	o->ref = *ref;
-	o->loc.pack = le_get32(p);
-	o->loc.off = le_get32(p + 4);
-	o->loc.len = le_get32(p + 8);
-	o->loc.raw_len = le_get32(p + 12);
-	o->loc.codec = p[17];
-	o->flags = p[18];
-	o->epoch = le_get32(p + 20);
 	return (0);
 }
 
@@ -75,7 +84,7 @@ ix_object_put(struct ix *ix, const struct ix_object *o)
 {
 	uint8_t key[KEY_LEN], v[VALUE_LEN];
 
-	key_of(o->tenant, &o->ref, key);
+	key_of(o->tenant, o->ref.id, key);
 	le_put32(v, o->loc.pack);
 	le_put32(v + 4, o->loc.off);
 	le_put32(v + 8, o->loc.len);
@@ -85,19 +94,93 @@ ix_object_put(struct ix *ix, const struct ix_object *o)
 	v[18] = o->flags;
 	v[19] = 0;
 	le_put32(v + 20, o->epoch);
+	le_put32(v + 24, o->stamp);
 	return (ix_put(ix, IX_OBJECT, key, sizeof(key), v, sizeof(v)));
 }
 
 int
-ix_object_mark(struct ix *ix, uint32_t tenant, const struct obj_ref *ref)
+ix_object_mark(struct ix *ix, uint32_t tenant, const struct obj_ref *ref,
+    uint32_t epoch, uint32_t stamp)
 {
 	struct ix_object o;
 
 	if (ix_object_get(ix, tenant, ref, &o) == -1)
 		return (-1);
 	o.flags |= IX_COMPLETE;
-	o.epoch = IX_EPOCH;
+	o.epoch = epoch;
+	o.stamp = stamp;
 	return (ix_object_put(ix, &o));
+}
+
+int
+ix_object_move(struct ix *ix, uint32_t tenant, const struct obj_ref *ref,
+    const struct pack_loc *loc)
+{
+	struct ix_object o;
+
+	if (ix_object_get(ix, tenant, ref, &o) == -1)
+		return (-1);
+	o.loc = *loc;
+	return (ix_object_put(ix, &o));
+}
+
+int
+ix_object_del(struct ix *ix, uint32_t tenant, const struct obj_ref *ref)
+{
+	uint8_t key[KEY_LEN];
+	struct ix_object o;
+
+	if (ix_object_get(ix, tenant, ref, &o) == -1)
+		return (-1);
+	key_of(tenant, ref->id, key);
+	return (ix_del(ix, IX_OBJECT, key, sizeof(key)));
+}
+
+struct scan_cookie {
+	ix_object_fn *fn;
+	void *cookie;
+};
+
+static int
+on_object(void *arg, const uint8_t *key, size_t klen, const uint8_t *v,
+    size_t len)
+{
+	struct scan_cookie *c = arg;
+	struct ix_object o;
+
+	if (klen != KEY_LEN)
+		return (malformed("object"));
+	if (entry_decode(key, v, len, &o) == -1)
+		return (-1);
+	return (c->fn(c->cookie, &o));
+}
+
+int
+ix_object_scan(struct ix *ix, uint32_t tenant, const uint8_t *after,
+    ix_object_fn *fn, void *cookie)
+{
+	struct scan_cookie c = { fn, cookie };
+	uint8_t key[KEY_LEN];
+
+	if (after != NULL)
+		key_of(tenant, after, key);
+	else
+		be_put32(key, tenant);
+	return (ix_scan_after(ix, IX_OBJECT, key, 4, key, after != NULL ?
+	    sizeof(key) : 0, on_object, &c));
+}
+
+int
+ix_object_scan_all(struct ix *ix, const struct ix_object *after,
+    ix_object_fn *fn, void *cookie)
+{
+	struct scan_cookie c = { fn, cookie };
+	uint8_t key[KEY_LEN];
+
+	if (after != NULL)
+		key_of(after->tenant, after->ref.id, key);
+	return (ix_scan_after(ix, IX_OBJECT, "", 0, key, after != NULL ?
+	    sizeof(key) : 0, on_object, &c));
 }
 
 int

@@ -13,7 +13,8 @@
  * one's:
  *
  *   object  u32 tenant, id -> u32 pack, u32 offset, u32 stored length, u32
- *           raw length, u8 kind, u8 codec, u8 flags, u8 zero, u32 epoch
+ *           raw length, u8 kind, u8 codec, u8 flags, u8 zero, u32 epoch,
+ *           u32 stamp (format 1: without it)
  *   pack    u32 number, big-endian -> u64 length that counts, u8 sealed
  */
 #define IX_COMPLETE     0x1     /* all below it is there, as of the epoch */
@@ -26,7 +27,8 @@ struct ix_object {
 	struct obj_ref ref;
 	struct pack_loc loc;
 	uint8_t flags;
-	uint32_t epoch;
+	uint32_t epoch;         /* of the mark */
+	uint32_t stamp;         /* minutes since 1970: last put or touched */
 };
 
 struct ix_pack {
@@ -41,10 +43,41 @@ int ix_object_cmp(const struct ix_object *, const struct ix_object *);
 /* Find one; the same id of another kind is not it.  -1: ENOENT. */
 int ix_object_get(struct ix *, uint32_t, const struct obj_ref *,
     struct ix_object *);
+
+/* In a write transaction: add one, or replace what is there of it. */
 int ix_object_put(struct ix *, const struct ix_object *);
 
-/* Set the mark on an object that is there. */
-int ix_object_mark(struct ix *, uint32_t, const struct obj_ref *);
+/**
+ * ix_object_mark(ix, tenant, ref, epoch, stamp):
+ * ix_object_move(ix, tenant, ref, loc):
+ * ix_object_del(ix, tenant, ref):
+ * In a write transaction, on an object that is there: mark it complete as of
+ * ${epoch}; say that its bytes are elsewhere now; forget it.  -1: ENOENT.
+ */
+int ix_object_mark(struct ix *, uint32_t, const struct obj_ref *, uint32_t,
+    uint32_t);
+int ix_object_move(struct ix *, uint32_t, const struct obj_ref *,
+    const struct pack_loc *);
+int ix_object_del(struct ix *, uint32_t, const struct obj_ref *);
+
+/*
+ * Called per object, in the order of keys.  Non-zero stops.  It must not write
+ * objects: note what is to be done, stop, do it, and go on behind the last.
+ */
+typedef int ix_object_fn(void *, const struct ix_object *);
+
+/**
+ * ix_object_scan(ix, tenant, after, fn, cookie):
+ * Go through a tenant's objects whose ids are greater than ${after} (NULL: all
+ * of them), in any transaction.  Return 0 at the end, -1, or what ${fn}
+ * stopped with.
+ */
+int ix_object_scan(struct ix *, uint32_t, const uint8_t *, ix_object_fn *,
+    void *);
+
+/* The same through all tenants: by tenant, then id.  after: those two. */
+int ix_object_scan_all(struct ix *, const struct ix_object *, ix_object_fn *,
+    void *);
 
 int ix_pack_put(struct ix *, const struct ix_pack *);
 

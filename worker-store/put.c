@@ -72,7 +72,7 @@ add(struct put *p, const struct objrec *rec, const uint8_t *raw)
 	if (errno != ENOENT)
 		goto err0;
 	o.flags = 0;
-	o.epoch = 0;
+	o.epoch = o.stamp = 0;
 	if (pack_append(p->st->packs, p->tenant, &rec->ref, raw, rec->raw_len,
 	    &o.loc) == -1 || pending_add(p->st->pending, &o) == -1)
 		goto err0;

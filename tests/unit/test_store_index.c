@@ -99,7 +99,7 @@ test_objects(void **state)
 	ix_read_end(d->ix);
 	assert_int_equal(ix_write(d->ix, 0), 0);
 	assert_int_equal(ix_object_put(d->ix, &o), 0);
-	assert_int_equal(ix_object_mark(d->ix, 1, &o.ref), 0);
+	assert_int_equal(ix_object_mark(d->ix, 1, &o.ref, 3, 77), 0);
 	assert_int_equal(ix_commit(d->ix), 0);
 	reopen(d);
 	assert_false(ix_fresh(d->ix));
@@ -107,7 +107,8 @@ test_objects(void **state)
 	assert_int_equal(ix_object_get(d->ix, 1, &o.ref, &got), 0);
 	assert_int_equal(got.loc.off, 7);
 	assert_int_equal(got.flags, IX_COMPLETE);
-	assert_int_equal(got.epoch, IX_EPOCH);
+	assert_int_equal(got.epoch, 3);
+	assert_int_equal(got.stamp, 77);
 	assert_int_equal(ix_object_get(d->ix, 2, &o.ref, &got), -1);
 	assert_int_equal(errno, ENOENT);
 	other = o.ref;
@@ -115,6 +116,109 @@ test_objects(void **state)
 	assert_int_equal(ix_object_get(d->ix, 1, &other, &got), -1);
 	assert_int_equal(errno, ENOENT);
 	ix_read_end(d->ix);
+}
+
+struct found {
+	struct ix_object objs[64];
+	size_t n;
+	size_t stop;            /* after so many; 0: never */
+};
+
+static int
+on_found(void *cookie, const struct ix_object *o)
+{
+	struct found *f = cookie;
+
+	assert_true(f->n < 64);
+	f->objs[f->n++] = *o;
+	return (f->n == f->stop ? 7 : 0);
+}
+
+static void
+put_some(struct dir *d, uint32_t tenant, uint32_t n)
+{
+	struct ix_object o;
+	uint32_t i;
+
+	assert_int_equal(ix_write(d->ix, 0), 0);
+	for (i = 0; i < n; i++) {
+		o = object(tenant, i);
+		assert_int_equal(ix_object_put(d->ix, &o), 0);
+	}
+	assert_int_equal(ix_commit(d->ix), 0);
+}
+
+/* Each object once, in order, of one tenant or of all, in steps too. */
+static void
+test_scan(void **state)
+{
+	struct dir *d = *state;
+	struct found all = { .n = 0 }, step = { .stop = 3 }, one = { .n = 0 };
+	struct ix_object last;
+	size_t i;
+	int rc;
+
+	put_some(d, 1, 10);
+	put_some(d, 2, 20);
+	put_some(d, 0xffffffff, 5);
+	assert_int_equal(ix_read(d->ix), 0);
+	assert_int_equal(ix_object_scan_all(d->ix, NULL, on_found, &all), 0);
+	assert_int_equal(all.n, 35);
+	for (i = 1; i < all.n; i++)
+		assert_true(ix_object_cmp(&all.objs[i - 1], &all.objs[i]) < 0);
+	assert_int_equal(ix_object_scan(d->ix, 2, NULL, on_found, &one), 0);
+	assert_int_equal(one.n, 20);
+	assert_int_equal(ix_object_cmp(&one.objs[0], &all.objs[10]), 0);
+	one.n = 0;
+	assert_int_equal(ix_object_scan(d->ix, 2, all.objs[14].ref.id,
+	    on_found, &one), 0);
+	assert_int_equal(one.n, 15);
+	assert_int_equal(ix_object_cmp(&one.objs[0], &all.objs[15]), 0);
+	one.n = 0;
+	assert_int_equal(ix_object_scan(d->ix, 3, NULL, on_found, &one), 0);
+	assert_int_equal(one.n, 0);
+	rc = ix_object_scan_all(d->ix, NULL, on_found, &step);
+	while (rc == 7) {
+		last = step.objs[step.n - 1];
+		step.stop = step.n + 3;
+		rc = ix_object_scan_all(d->ix, &last, on_found, &step);
+	}
+	assert_int_equal(rc, 0);
+	assert_int_equal(step.n, 35);
+	for (i = 0; i < 35; i++)
+		assert_int_equal(ix_object_cmp(&step.objs[i], &all.objs[i]),
+		    0);
+	ix_read_end(d->ix);
+}
+
+/* What is moved keeps its mark; what is deleted is gone. */
+static void
+test_move_del(void **state)
+{
+	struct dir *d = *state;
+	struct ix_object o = object(1, 1), got;
+	struct pack_loc loc = { .pack = 9, .off = 64, .len = 80,
+		.raw_len = 100, .codec = 1 };
+
+	put_some(d, 1, 3);
+	put_some(d, 2, 3);
+	assert_int_equal(ix_write(d->ix, 0), 0);
+	assert_int_equal(ix_object_mark(d->ix, 1, &o.ref, 2, 5), 0);
+	assert_int_equal(ix_object_move(d->ix, 1, &o.ref, &loc), 0);
+	assert_int_equal(ix_object_get(d->ix, 1, &o.ref, &got), 0);
+	assert_int_equal(got.loc.pack, 9);
+	assert_int_equal(got.loc.len, 80);
+	assert_int_equal(got.flags, IX_COMPLETE);
+	assert_int_equal(got.epoch, 2);
+	assert_int_equal(ix_object_del(d->ix, 1, &o.ref), 0);
+	assert_int_equal(ix_object_get(d->ix, 1, &o.ref, &got), -1);
+	assert_int_equal(errno, ENOENT);
+	assert_int_equal(ix_object_del(d->ix, 1, &o.ref), -1);
+	assert_int_equal(errno, ENOENT);
+	assert_int_equal(ix_object_move(d->ix, 1, &o.ref, &loc), -1);
+	assert_int_equal(ix_object_mark(d->ix, 1, &o.ref, 2, 5), -1);
+	assert_int_equal(ix_object_get(d->ix, 2, &o.ref, &got), 0);
+	assert_int_equal(ix_commit(d->ix), 0);
 }
 
 static void
@@ -331,6 +435,8 @@ main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_objects),
+		TEST(test_scan),
+		TEST(test_move_del),
 		TEST(test_newer_format),
 		TEST(test_growth),
 		TEST(test_jobs),
