@@ -18,6 +18,7 @@
 #include "ignore.h"
 #include "lib/io.h"
 #include "proto/limits.h"
+#include "reserved.h"
 #include "select.h"
 
 #define IGNORE_FILE     ".errandignore"
@@ -148,7 +149,7 @@ wanted(const struct select *sel, const char *dir, const struct dirent *de)
 	char path[PATH_MAX];
 	int n;
 
-	if (strcasecmp(de->d_name, ".git") == 0 ||
+	if (reserved_unsent(de->d_name, strlen(de->d_name)) ||
 	    strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0)
 		return (0);
 	if (sel->ig == NULL)
@@ -228,8 +229,7 @@ names_from_git(const struct select *sel, const char *dir, struct names *ns)
 		p = ps->v[i] + plen;
 		slash = strchr(p, '/');
 		n = slash != NULL ? (size_t)(slash - p) : strlen(p);
-		if (n == 0 || n > 255 || (n == 4 && strncasecmp(p, ".git",
-		    4) == 0))
+		if (n == 0 || n > 255 || reserved_unsent(p, n))
 			continue;
 		if (ns->n > 0 && ns->v[ns->n - 1].len == n &&
 		    memcmp(ns->v[ns->n - 1].s, p, n) == 0)
