@@ -4,6 +4,7 @@
 #include "session.h"
 
 /* The commands of errandctl; as those of errand (cmd.h). */
+int ctl_doctor(struct session *, int, char **);
 int ctl_status(struct session *, int, char **);
 int ctl_tenant(struct session *, int, char **);
 

@@ -24,6 +24,7 @@ static const char usage_text[] =
 "usage: errandctl [-s SOCKET] [--json] COMMAND\n"
 "\n"
 "  status                          processes, queue, store, what holds here\n"
+"  doctor                          what this host lacks, and how to mend it\n"
 "  tenant list\n"
 "  tenant show NAME\n"
 "  tenant add NAME [--uid U]... [--slots N] [--cpus N] [--memory SIZE]\n"
@@ -47,6 +48,7 @@ struct command {
 };
 
 static const struct command commands[] = {
+	{ "doctor", ctl_doctor },
 	{ "status", ctl_status },
 	{ "tenant", ctl_tenant }
 };

@@ -212,7 +212,7 @@ _errandctl() {
 	esac
 	case $cmd:$sub in
 	:)
-		_errand_reply -W "status tenant -s --socket --json --help
+		_errand_reply -W "status doctor tenant -s --socket --json --help
 		    --version" -- "$cur" ;;
 	tenant:)
 		_errand_reply -W "list show add" -- "$cur" ;;

@@ -1,0 +1,88 @@
+/*
+ * errandctl doctor: what this host lacks, and how to mend it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ctl.h"
+#include "doctor.h"
+#include "json.h"
+#include "out.h"
+
+static const char *const levels[] = { "ok", "less", "bad" };
+static const char *const marks[] = { "ok  ", "less", "BAD " };
+
+static void
+show(const char *name, const struct doctor_answer *a)
+{
+	printf("%s  %-16s %s\n", marks[a->level], name, a->text);
+	if (a->mend[0] != '\0')
+		printf("      %-16s to mend it: %s\n", "", a->mend);
+}
+
+static json_t *
+to_json(const char *name, const struct doctor_answer *a)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "name", json_string(name));
+	json_object_set_new(o, "level", json_string(levels[a->level]));
+	json_object_set_new(o, "found", json_string(a->text));
+	json_object_set_new(o, "mend", a->mend[0] != '\0' ?
+	    json_string(a->mend) : json_null());
+	return (o);
+}
+
+/* A daemon that runs here is asked what holds; none is no fault. */
+static void
+ask_daemon(struct session *s, struct doctor_answer *a)
+{
+	if (access(s->addr + strlen("unix:"), F_OK) != 0)
+		doctor_say(a, DOCTOR_LESS, "start it: systemctl start errandd, "
+		    "or errandd -d to see what it says", "no socket at %s",
+		    s->addr + strlen("unix:"));
+	else if (session_hello(s) == -1)
+		doctor_say(a, DOCTOR_BAD, "start it again, and look at its "
+		    "log", "does not answer at %s", s->addr + strlen("unix:"));
+	else
+		doctor_say(a, DOCTOR_OK, "", "answers at %s (errandctl status "
+		    "tells more)", s->addr + strlen("unix:"));
+}
+
+int
+ctl_doctor(struct session *s, int argc, char **argv)
+{
+	const struct doctor_question *q;
+	struct doctor_answer a;
+	json_t *all = json_array();
+	int worst = DOCTOR_OK;
+	size_t i, n;
+
+	(void)argv;
+	if (argc > 1) {
+		json_decref(all);
+		return (out_usage("doctor takes no arguments"));
+	}
+	q = doctor_questions(&n);
+	for (i = 0; i <= n; i++) {
+		memset(&a, 0, sizeof(a));
+		if (i < n)
+			q[i].ask(&a);
+		else
+			ask_daemon(s, &a);
+		if ((int)a.level > worst)
+			worst = (int)a.level;
+		if (s->json)
+			json_array_append_new(all, to_json(i < n ? q[i].name :
+			    "daemon", &a));
+		else
+			show(i < n ? q[i].name : "daemon", &a);
+	}
+	if (s->json && json_print(all, STDOUT_FILENO) == -1)
+		return (EXIT_OURS);
+	if (!s->json)
+		json_decref(all);
+	return (worst == DOCTOR_BAD ? EXIT_NO : 0);
+}

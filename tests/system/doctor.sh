@@ -1,0 +1,66 @@
+#!/bin/sh
+# errandctl doctor says what a host lacks, and how to mend it: each lack is
+# made in namespaces of the test's own.
+
+# shellcheck disable=SC2016,SC2034,SC2154
+. "$(dirname "$0")/../lib.sh"
+need_program unshare
+need_root
+
+doctor=$BIN/errandctl
+# with SHELL-COMMANDS: doctor after them, in a mount namespace of its own
+with() {
+	unshare -m --propagation private sh -c "$1"'
+		exec "$0" -s /nowhere/control.sock doctor' "$doctor" 2>&1
+}
+# lacks COMMANDS LEVEL NAME PATTERN TEXT: a line of that level, and a remedy
+lacks() {
+	out=$(with "$1")
+	rc=$?
+	want=0
+	[ "$2" = BAD ] && want=1
+	if printf '%s\n' "$out" | grep -Eq "^$2 +$3 .*$4" &&
+	    printf '%s\n' "$out" | grep -A1 "^$2 *$3 " | grep -q 'to mend it: ' &&
+	    [ $rc -eq $want ]; then
+		ok "$5"
+	else
+		not_ok "$5"
+		diag "status $rc" "$out"
+	fi
+}
+empty=$T/empty
+mkdir "$empty"
+
+lacks ':' less daemon 'no socket at /nowhere' 'no daemon is no fault, and said'
+lacks "mount --bind $empty /usr/sbin" less 'disk limits' 'mkfs.ext4' \
+    'no mkfs.ext4: --disk will be refused'
+lacks 'mount -t tmpfs none /sys/fs' less cgroups 'no cgroups' 'no cgroups'
+lacks 'mount -t tmpfs none /proc/scsi || mount -t tmpfs none /proc/fs ||
+    mount -t tmpfs none /proc/irq' BAD proc 'covered' \
+    'a /proc that is covered in part'
+echo 'builder:1879100000:65536' >"$T/subuid"
+lacks "mount --bind $T/subuid /etc/subuid" BAD identities \
+    'builder in /etc/subuid' 'subordinate uids that clash'
+{ cat /etc/passwd; echo 'odd:x:1879150000:100::/:/bin/sh'; } >"$T/passwd"
+lacks "mount --bind $T/passwd /etc/passwd" BAD identities 'user odd' \
+    'a user who clashes'
+# The setting is of the user namespace that it is made in.
+out=$(unshare -Ur --map-users 0,0,1 sh -c 'echo 0 >/proc/sys/user/max_user_namespaces
+    exec "$0" -s /nowhere/control.sock doctor' "$doctor" 2>&1)
+rc=$?
+like "$out" '^BAD +user namespaces .*max_user_namespaces' \
+    'closed user namespaces, by which setting'
+is $rc 1 'the answer is no then'
+like "$out" '^less +overlay .*not tried' 'what cannot be tried is not claimed'
+
+json=$("$doctor" -s /nowhere/control.sock --json doctor)
+check '--json is a list of names, levels, findings and remedies' \
+    python3 -c 'import json,sys
+d = json.loads(sys.argv[1])
+assert len(d) >= 10, len(d)
+assert all(set(o) == {"name", "level", "found", "mend"} for o in d), d
+assert all((o["mend"] is None) == (o["level"] == "ok") for o in d), d' "$json"
+start_daemon
+like "$(errandctl doctor)" "^ok +daemon +answers at $CONTROL" \
+    'a daemon that runs is found'
+done_testing
