@@ -184,7 +184,11 @@ $(FUZZERS): $(B)/%: %.c $(B)/%.o $(B)/tests/fuzz/fuzz-main.o \
 	$(Q)$(LINK) -o $@ $(B)/$*.o $(FUZZ_MAIN) $(group) \
 	    $(call libs,$(TEST_LIBS))
 
-tests: $(TESTS) $(FUZZERS)
+tests: $(TESTS) $(FUZZERS) crash-build
+
+# What tests/crash breaks: the store with crash points and mutants.
+crash-build: FORCE
+	$(if $(CRASH),,$(Q)$(MAKE) --no-print-directory CRASH=1 $(B)-crash/bin/errand-store)
 
 check: all tests
 	ERRAND_BUILD=$(B) tests/run $(T)
@@ -266,7 +270,7 @@ clean:
 	    build-clang-crash build-cov build-fuzz
 
 FORCE:
-.PHONY: all tests check check-unit check-system check-vm bench fuzz fuzz-run \
+.PHONY: all tests crash-build check check-unit check-system check-vm bench fuzz fuzz-run \
 	lint coverage install install-man install-contrib clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

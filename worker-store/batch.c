@@ -294,6 +294,8 @@ room(const struct batch *b)
 	return (ROOM_BASE + objects * ROOM_OBJECT + b->count * ROOM_REQUEST);
 }
 
+static void answer_all(struct batch *, int);
+
 /* The publication barrier. */
 static int
 commit(struct batch *b)
@@ -311,6 +313,8 @@ commit(struct batch *b)
 			goto err0;
 	}
 	CRASH_POINT("batch-entered");
+	if (MUTANT("answer-early"))
+		answer_all(b, 0);
 	return (ix_commit(st->ix));
 
 err0:

@@ -15,6 +15,7 @@
 #include <lmdb.h>
 
 #include "index.h"
+#include "lib/crash.h"
 #include "lib/io.h"
 #include "lib/le.h"
 #include "lib/log.h"
@@ -195,6 +196,8 @@ static int
 sync_dirs(struct ix *ix, int parent)
 {
 	ix->flushes += 2;
+	if (MUTANT("no-index-dir-sync"))
+		return (0);
 	if (fsync(ix->dirfd) == -1 || fsync(parent) == -1) {
 		log_warn("index: its directory cannot be flushed");
 		return (-1);
@@ -233,7 +236,8 @@ open_env(struct ix *ix, const char *path, uint64_t map)
 	 */
 	if ((rc = mdb_env_set_maxdbs(ix->env, IX__MAX)) != 0 ||
 	    (rc = mdb_env_set_mapsize(ix->env, map)) != 0 ||
-	    (rc = mdb_env_open(ix->env, path, MDB_NOTLS | MDB_NORDAHEAD,
+	    (rc = mdb_env_open(ix->env, path, MDB_NOTLS | MDB_NORDAHEAD |
+	    (MUTANT("no-publication-barrier") ? MDB_NOSYNC : 0),
 	    0600)) != 0 ||
 	    (rc = mdb_reader_check(ix->env, &dead)) != 0 ||
 	    (rc = mdb_env_info(ix->env, &info)) != 0 ||
