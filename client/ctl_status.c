@@ -37,6 +37,10 @@ show(const struct admin_status *a)
 	    (unsigned long long)a->store_jobs, text_bytes(a->store_free),
 	    (unsigned long long)a->store_commits,
 	    (unsigned long long)a->store_flushes);
+	if (a->store_up != 2)
+		printf("store      %s: %s\n", a->store_up == 0 ?
+		    "cannot be opened" : "not up yet", out_escape(a->store_note,
+		    strlen(a->store_note)));
 	if (a->note[0] != '\0')
 		printf("note       %s\n", out_escape(a->note,
 		    strlen(a->note)));
@@ -79,6 +83,10 @@ store_json(const struct admin_status *a)
 {
 	json_t *o = json_object();
 
+	static const char *const ups[] = { "stuck", "starting", "up" };
+
+	json_object_set_new(o, "state", json_string(ups[a->store_up % 3]));
+	json_object_set_new(o, "state_note", json_string(a->store_note));
 	json_object_set_new(o, "objects",
 	    json_integer((json_int_t)a->store_objects));
 	json_object_set_new(o, "bytes",

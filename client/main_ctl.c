@@ -30,6 +30,11 @@ static const char usage_text[] =
 "  tenant add NAME [--uid U]... [--slots N] [--cpus N] [--memory SIZE]\n"
 "             [--pids N] [--disk SIZE] [--store SIZE] [--timeout DUR]\n"
 "             [--net none|host]\n"
+"  store stat                      what it holds, on what, and how full\n"
+"  store gc                        collect what nothing holds any more\n"
+"  store verify [--repair]         read everything; mend what can be\n"
+"  store rebuild-index             make the index anew from the packs\n"
+"  store backup DIR                a copy, while it serves, into a new DIR\n"
 "\n"
 "SOCKET is the path of the control socket; default: ERRAND_CONTROL, then\n"
 RUNDIR "/control.sock, then the private daemon's.\n";
@@ -50,7 +55,8 @@ struct command {
 static const struct command commands[] = {
 	{ "doctor", ctl_doctor },
 	{ "status", ctl_status },
-	{ "tenant", ctl_tenant }
+	{ "tenant", ctl_tenant },
+	{ "store", ctl_store }
 };
 
 /* The system's daemon where there is one, else this user's private one. */

@@ -9,6 +9,7 @@ struct worker_args {
 	unsigned int gid;
 	const char *dir;        /* what it works on, or NULL */
 	int rootless;
+	int rebuild;            /* the store: make its index anew first */
 	enum log_level level;
 };
 
@@ -16,7 +17,7 @@ struct worker_args {
 
 /**
  * worker_args_parse(argc, argv, args):
- * Parse `-u uid -g gid [-d directory] [-r] [-l level]`.  Return 0, or -1 after
+ * Parse `-u uid -g gid [-d directory] [-r] [-R] [-l level]`.  Return 0, or -1 after
  * printing the usage.
  */
 int worker_args_parse(int, char **, struct worker_args *);

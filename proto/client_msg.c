@@ -83,7 +83,7 @@ static const struct field get_fields[] = {
 static MAP(get_map, T, errand__client__get__descriptor, get_fields, NULL);
 
 static const struct field admin_fields[] = {
-	UINT(admin, SNAP_ADMIN_STATUS, SNAP_ADMIN_TENANT_ADD),
+	UINT(admin, SNAP_ADMIN_STATUS, SNAP_ADMIN_STORE_REBUILD),
 	SUB(tenant, 0, &tenant_info_map),
 };
 
@@ -96,6 +96,12 @@ admin_check(const void *p)
 }
 static MAP(admin_map, T, errand__client__admin__descriptor, admin_fields,
     admin_check);
+
+static const struct field care_fields[] = {
+	UINT(task, CARE_STAT, CARE_BACKUP),
+};
+static MAP(care_ask_map, T, errand__client__care__descriptor, care_fields,
+    NULL);
 
 #define N(name) ERRAND__CLIENT__OPEN__VERB_##name
 #define ROW(verb, map) { CLIENT_##verb, 0, 0, N(verb), &map }
@@ -112,6 +118,7 @@ static const struct row open_rows[] = {
 	ROW(RECEIPT, open_job_map),
 	ROW(INFO, open_empty_map),
 	ROW(ADMIN, admin_map),
+	ROW(CARE, care_ask_map),
 };
 
 const struct edge open_edge = {
@@ -162,12 +169,18 @@ static const struct field info_fields[] = {
 static MAP(info_map, T, errand__client__info__descriptor, info_fields, NULL);
 
 static const struct field admin_reply_fields[] = {
-	UINT(admin, SNAP_ADMIN_STATUS, SNAP_ADMIN_TENANT_ADD),
+	UINT(admin, SNAP_ADMIN_STATUS, SNAP_ADMIN_STORE_REBUILD),
 	OWN(status, &admin_status_map),
 	OWN_ARRAY(tenants, ntenants, LIMIT_TENANTS, &tenant_info_map),
 };
 static MAP(admin_reply_map, T, errand__client__admin_reply__descriptor,
     admin_reply_fields, NULL);
+
+static const struct field care_reply_fields[] = {
+	OWN(care, &care_map),
+};
+static MAP(care_reply_map, T, errand__client__care_reply__descriptor,
+    care_reply_fields, NULL);
 
 #define N(name) ERRAND__CLIENT__REPLY__KIND_##name
 
@@ -180,6 +193,7 @@ static const struct row reply_rows[] = {
 	{ CLIENT_DONE, 0, 0, N(DONE), &count_map },
 	{ CLIENT_INFO_REPLY, 0, 0, N(INFO), &info_map },
 	{ CLIENT_ADMIN_REPLY, 0, 0, N(ADMIN), &admin_reply_map },
+	{ CLIENT_CARE_REPLY, 0, 0, N(CARE), &care_reply_map },
 };
 
 /* Some thousand tenants, of some hundred bytes once unpacked. */
@@ -241,6 +255,8 @@ client_reply_done(struct client_reply *r)
 {
 	free(r->status);
 	free(r->tenants);
+	free(r->care);
+	r->care = NULL;
 	r->status = NULL;
 	r->tenants = NULL;
 	r->ntenants = 0;

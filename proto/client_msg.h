@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "proto/care.h"
 #include "proto/job_types.h"
 #include "proto/snapshot_msg.h"
 
@@ -34,6 +35,8 @@
  *   RECEIPT  h: DATA BYTES, REPLY DONE
  *   INFO     h: REPLY INFO
  *   ADMIN    h: REPLY ADMIN
+ *   CARE     h: REPLY CARE (more) at each step, and for a backup DATA BYTES,
+ *            REPLY CARE when it is done
  */
 struct client_hello {
 	uint32_t proto_min, proto_max;
@@ -49,7 +52,7 @@ struct client_hello {
 enum client_verb {
 	CLIENT_UPLOAD = 1, CLIENT_SUBMIT, CLIENT_ATTACH, CLIENT_WAIT,
 	CLIENT_STATUS, CLIENT_LIST, CLIENT_KILL, CLIENT_GET, CLIENT_RECEIPT,
-	CLIENT_INFO, CLIENT_ADMIN, CLIENT_VERB__MAX
+	CLIENT_INFO, CLIENT_ADMIN, CLIENT_CARE, CLIENT_VERB__MAX
 };
 
 struct client_open {
@@ -64,12 +67,13 @@ struct client_open {
 	uint8_t no_wait;                /* KILL: deliver only */
 	uint8_t admin;                  /* ADMIN: enum snap_admin */
 	struct tenant_info tenant;      /* ADMIN */
+	uint8_t task;                   /* CARE: enum care_task */
 };
 
 enum client_reply_kind {
 	CLIENT_UPLOADED = 1, CLIENT_NEED, CLIENT_ACCEPTED, CLIENT_JOB,
 	CLIENT_RESULT, CLIENT_DONE, CLIENT_INFO_REPLY, CLIENT_ADMIN_REPLY,
-	CLIENT_REPLY__MAX
+	CLIENT_CARE_REPLY, CLIENT_REPLY__MAX
 };
 
 struct client_reply {
@@ -88,6 +92,7 @@ struct client_reply {
 					 * caller: client_reply_done */
 	uint32_t ntenants;
 	struct tenant_info *tenants;    /* ADMIN; owned likewise */
+	struct care *care;              /* CARE; owned likewise */
 };
 
 ssize_t client_hello_pack(const struct client_hello *, uint8_t *, size_t);

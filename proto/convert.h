@@ -21,6 +21,7 @@ extern const struct map receipt_map;            /* struct receipt */
 extern const struct map tenant_info_map;
 extern const struct map admin_status_map;
 extern const struct map client_hello_map;
+extern const struct map care_map;               /* struct care */
 
 struct job_submit;
 struct tenant_info;

@@ -26,6 +26,7 @@
 #define LIMIT_CHANGES_BYTES     (256 * 1024 * 1024) /* a change list */
 #define LIMIT_REQUESTS          256     /* unanswered on one store channel */
 #define LIMIT_PROCS             64      /* processes in a status report */
+#define LIMIT_CARE_BYTES        (1024 * 1024)   /* of a backup, at once */
 #define LIMIT_TENANTS           4096
 
 #endif /* !ERRAND_LIMITS_H */

@@ -74,6 +74,8 @@ static const struct field admin_status_fields[] = {
 	UINT(store_commits, 0, BIG),
 	UINT(store_flushes, 0, BIG),
 	ARRAY(procs, nprocs, LIMIT_PROCS, &proc_info_map),
+	TEXT(store_note),
+	UINT(store_up, 0, 2),
 };
 MAP(admin_status_map, T, errand__snapshot__admin_status__descriptor,
     admin_status_fields, NULL);
@@ -175,7 +177,7 @@ static const struct field live_fields[] = {
 static MAP(live_map, T, errand__snapshot__live__descriptor, live_fields, NULL);
 
 static const struct field admin_fields[] = {
-	UINT(u.admin.verb, SNAP_ADMIN_STATUS, SNAP_ADMIN_TENANT_ADD),
+	UINT(u.admin.verb, SNAP_ADMIN_STATUS, SNAP_ADMIN_STORE_REBUILD),
 	SUB(u.admin.tenant, 0, &tenant_info_map),
 	UINT(u.admin.after, 0, UINT32_MAX),
 };
@@ -191,7 +193,7 @@ static MAP(admin_map, T, errand__snapshot__admin__descriptor, admin_fields,
     admin_check);
 
 static const struct field admin_ok_fields[] = {
-	UINT(u.admin_ok.verb, SNAP_ADMIN_STATUS, SNAP_ADMIN_TENANT_ADD),
+	UINT(u.admin_ok.verb, SNAP_ADMIN_STATUS, SNAP_ADMIN_STORE_REBUILD),
 	SUB(u.admin_ok.status, 0, &admin_status_map),
 	ARRAY(u.admin_ok.tenants, u.admin_ok.ntenants, TENANTS_MAX,
 	    &tenant_info_map),

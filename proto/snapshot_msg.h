@@ -35,7 +35,7 @@ enum snap_op {
 
 enum snap_admin {
 	SNAP_ADMIN_STATUS = 1, SNAP_ADMIN_TENANT_LIST, SNAP_ADMIN_TENANT_SHOW,
-	SNAP_ADMIN_TENANT_ADD
+	SNAP_ADMIN_TENANT_ADD, SNAP_ADMIN_STORE_REBUILD
 };
 
 /* Live states in one reply.  More active jobs than this are not shown. */
@@ -86,6 +86,8 @@ struct admin_status {
 	    store_free, store_commits, store_flushes;
 	uint32_t nprocs;
 	struct proc_info procs[LIMIT_PROCS];
+	char store_note[LIMIT_TEXT];    /* why the store is not up */
+	uint8_t store_up;       /* 0 no, 1 on its way, 2 yes */
 };
 
 struct snap_msg {

@@ -8,7 +8,8 @@
 #include "store.pb-c.h"
 
 #define T struct store_msg
-#define RIGHTS_ALL (STORE_RIGHT_PUT | STORE_RIGHT_GET | STORE_RIGHT_JOBS)
+#define RIGHTS_ALL (STORE_RIGHT_PUT | STORE_RIGHT_GET | STORE_RIGHT_JOBS | \
+	STORE_RIGHT_CARE)
 
 static MAP_EMPTY(empty_map, T, errand__store__empty__descriptor);
 
@@ -16,6 +17,7 @@ static const struct field hello_fields[] = {
 	UINT(u.hello.version, 1, UINT32_MAX),
 	NAME(u.hello.software, 0),
 	UINT(u.hello.landlock, 0, INT32_MAX),
+	TEXT(u.hello.trouble),
 };
 static MAP(hello_map, T, errand__store__hello__descriptor, hello_fields, NULL);
 
@@ -148,7 +150,7 @@ static MAP(data_map, T, errand__store__data__descriptor, data_fields, NULL);
 _Static_assert(LIMIT_RECORD <= LIMIT_RECEIPT, "either fits in Data");
 
 static const struct field error_fields[] = {
-	UINT(reply_to, STORE_BIND, STORE_RECEIPT_GET),
+	UINT(reply_to, STORE_BIND, STORE_CARE),
 	SUB(u.error, 1, &err_map),
 };
 
@@ -161,6 +163,23 @@ error_check(const void *p)
 }
 static MAP(error_map, T, errand__store__error__descriptor, error_fields,
     error_check);
+
+static const struct field care_fields[] = {
+	UINT(u.care.task, CARE_STAT, CARE_NEXT),
+};
+static MAP(care_ask_map, T, errand__store__care__descriptor, care_fields,
+    NULL);
+
+static const struct field care_ok_fields[] = {
+	SUB(u.ok.care, 0, &care_map),
+};
+static MAP(care_ok_map, T, errand__store__care_ok__descriptor, care_ok_fields,
+    NULL);
+
+static const struct field wait_fields[] = {
+	TEXT(u.wait.text),
+};
+static MAP(wait_map, T, errand__store__wait__descriptor, wait_fields, NULL);
 
 #define N(name) ERRAND__STORE__MSG__OP_##name
 #define REQ(op, map) { STORE_##op, 0, ROW_ID, N(op), &map }
@@ -180,6 +199,7 @@ static const struct row rows[] = {
 	REQ(JOB_GET, job_map),
 	REQ(JOB_LIST, list_map),
 	REQ(RECEIPT_GET, job_map),
+	REQ(CARE, care_ask_map),
 	OK(BIND, empty_map),
 	OK(PUBLISH, publish_ok_map),
 	OK(SETTLE, empty_map),
@@ -192,7 +212,9 @@ static const struct row rows[] = {
 	OK(JOB_GET, data_map),
 	OK(JOB_LIST, records_map),
 	OK(RECEIPT_GET, data_map),
+	OK(CARE, care_ok_map),
 	{ STORE_ERROR, 0, ROW_ID, N(ERROR), &error_map },
+	{ STORE_WAIT, 0, 0, N(WAIT), &wait_map },
 };
 
 const struct edge store_edge = {

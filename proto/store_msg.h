@@ -5,17 +5,19 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "proto/care.h"
 #include "proto/job_types.h"
 
 /*
  * The store's channels.  The supervisor's own (fd 3) may use every request
  * marked S; a channel bound to a tenant those marked T, as far as its rights
- * go.  Every request has a non-zero id that its one reply repeats.  See
+ * go; an operator's (STORE_RIGHT_CARE) those marked C.  Every request has a non-zero id that its one reply repeats.  See
  * proto/INTERFACES for order and durability.
  */
 #define STORE_RIGHT_PUT         0x1
 #define STORE_RIGHT_GET         0x2
 #define STORE_RIGHT_JOBS        0x4     /* read job records and receipts */
+#define STORE_RIGHT_CARE        0x8     /* an operator's: no tenant, alone */
 
 enum store_op {
 	STORE_HELLO = 1,        /* first message of either end; no reply */
@@ -33,9 +35,12 @@ enum store_op {
 	STORE_JOB_GET,
 	STORE_JOB_LIST,         /* newest first */
 	STORE_RECEIPT_GET,
+	/* C */
+	STORE_CARE,             /* one step of a task; + 1 fd: its bytes */
 	/* replies */
 	STORE_OK,
 	STORE_ERROR,
+	STORE_WAIT,             /* the store, before HELLO: it takes longer */
 	STORE_OP__MAX
 };
 
@@ -53,6 +58,8 @@ struct store_msg {
 			uint32_t version;       /* CHANNEL_VERSION */
 			char software[32];
 			int32_t landlock;       /* ABI in use; store's */
+			char trouble[LIMIT_TEXT]; /* store's: why it
+						 * cannot open; it ends */
 		} hello;
 		struct {
 			uint32_t tenant_id;
@@ -95,6 +102,12 @@ struct store_msg {
 		struct {
 			uint32_t limit;         /* at most LIMIT_LIST_JOBS */
 		} list;
+		struct {
+			uint8_t task;           /* enum care_task */
+		} care;
+		struct {
+			char text[LIMIT_TEXT];
+		} wait;
 		/* STORE_OK */
 		struct {
 			/* PUBLISH: 1 when the idempotency id named this job
@@ -114,6 +127,7 @@ struct store_msg {
 				    packs, jobs, map_bytes, map_used,
 				    disk_free, commits, flushes;
 			} stat;
+			struct care care;       /* CARE */
 		} ok;
 		struct err error;
 	} u;
@@ -130,6 +144,7 @@ int store_msg_parse(const uint8_t *, size_t, struct store_msg *);
  * something):
  *   CHECK            an array of encoded refs (OBJ_REF_LEN each)
  *   GET              objrecs, codec RAW, in the order asked
+ *   CARE             as many bytes as it says: backup.h
  *   UNSETTLED, LIST  per record: u32 length, little-endian, bytes
  */
 

@@ -158,6 +158,18 @@ note_fill(struct sup *sup, struct admin_status *s)
 		    cgroups_note(sup->cgroups));
 }
 
+/* Where the store is, and what it said about it. */
+static void
+store_fill(const struct sup *sup, struct admin_status *s)
+{
+	if (store_client_up(sup->store))
+		s->store_up = 2;
+	else
+		s->store_up = !store_client_trouble(sup->store);
+	snprintf(s->store_note, sizeof(s->store_note), "%s",
+	    store_client_note(sup->store));
+}
+
 static void
 status_fill(struct sup *sup, struct admin_status *s)
 {
@@ -170,6 +182,7 @@ status_fill(struct sup *sup, struct admin_status *s)
 	snprintf(s->cgroup, sizeof(s->cgroup), "%s",
 	    cgroups_kind(sup->cgroups));
 	note_fill(sup, s);
+	store_fill(sup, s);
 	procs_fill(sup, s);
 }
 
@@ -320,12 +333,23 @@ on_add(struct conn *c, struct sup *sup, const struct snap_msg *m)
 	conn_error(c, m->id, &err);
 }
 
+/* The answer is that it was begun; STATUS tells the rest. */
+static void
+on_rebuild(struct conn *c, struct sup *sup, const struct snap_msg *m)
+{
+	log_info("store: its index is made anew, for uid %" PRIu32,
+	    conn_uid(c));
+	store_client_rebuild(sup->store);
+	conn_send(c, reply_new(c, m), -1);
+}
+
 static void (*const verbs[])(struct conn *, struct sup *,
     const struct snap_msg *) = {
 	[SNAP_ADMIN_STATUS] = on_status,
 	[SNAP_ADMIN_TENANT_LIST] = on_list,
 	[SNAP_ADMIN_TENANT_SHOW] = on_show,
 	[SNAP_ADMIN_TENANT_ADD] = on_add,
+	[SNAP_ADMIN_STORE_REBUILD] = on_rebuild,
 };
 
 void

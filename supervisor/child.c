@@ -51,6 +51,7 @@ struct child {
 	struct event timer;
 	struct event exited;
 	int again;
+	int rebuild;                    /* of the next start: spawn.h */
 	unsigned int streak;            /* deaths in a row */
 	uint64_t up_us;                 /* monotonic, since when UP */
 	uint32_t restarts;
@@ -204,7 +205,7 @@ process_start(struct child *c)
 {
 	struct spawn sp = {
 		.role = c->init.role, .cfg = c->init.cfg, .uid = c->init.uid,
-		.level = c->init.level
+		.level = c->init.level, .rebuild = c->rebuild
 	};
 	int pair[2];
 
@@ -217,6 +218,7 @@ process_start(struct child *c)
 	if (spawn_worker(&sp, &c->pid, &c->pidfd) == -1)
 		goto err2;
 	io_close(&pair[1]);
+	c->rebuild = 0;
 	event_assign(&c->exited, c->init.base, c->pidfd, EV_READ | EV_PERSIST,
 	    on_exited, c);
 	if (event_add(&c->exited, NULL) == -1)
@@ -446,6 +448,30 @@ child_delay(struct child *c)
 {
 	if (c->state == CHILD_DOWN && c->pid == 0)
 		backoff(c);
+}
+
+void
+child_wait(struct child *c)
+{
+	if (c->state == CHILD_STARTING)
+		timer_set(c, READY_MS);
+}
+
+/*
+ * Out of whatever state it is in into a new start; the back-off of one that
+ * keeps failing is cut short.
+ */
+void
+child_rebuild(struct child *c)
+{
+	c->rebuild = 1;
+	c->streak = 0;
+	if (c->state == CHILD_BACKOFF) {
+		child_event(c, CHILD_TIMEOUT);
+		return;
+	}
+	child_event(c, CHILD_STOP);
+	child_event(c, CHILD_WANT);
 }
 
 enum child_state

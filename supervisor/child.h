@@ -82,6 +82,12 @@ void child_fault(struct child *, const char *);
 /* From ops->gone: start it again, but not before its back-off is over. */
 void child_delay(struct child *);
 
+/* While it starts: it said that it takes longer. */
+void child_wait(struct child *);
+
+/* Start it (again) with the order to make its index anew. */
+void child_rebuild(struct child *);
+
 enum child_state child_state(const struct child *);
 pid_t child_pid(const struct child *);          /* 0: no process */
 uint32_t child_uid(const struct child *);

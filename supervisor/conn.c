@@ -358,6 +358,10 @@ on_bound(void *cookie, const struct store_msg *m, int fd)
 		return;
 	}
 	io_close(&c->store_fd);
+	if (c->tenant == NULL) {
+		bound_send(c, -1);
+		return;
+	}
 	if (m->u.error.code == ERR_WORKER_LOST)
 		return;         /* asked again when it is back */
 	c->state = CONN_SERVED;
@@ -377,9 +381,12 @@ bind_ask(struct conn *c)
 	}
 	memset(&m, 0, sizeof(m));
 	m.op = STORE_BIND;
-	m.u.bind.tenant_id = c->tenant->conf.id;
-	m.u.bind.rights = STORE_RIGHT_PUT | STORE_RIGHT_GET |
-	    STORE_RIGHT_JOBS;
+	if (c->tenant != NULL) {
+		m.u.bind.tenant_id = c->tenant->conf.id;
+		m.u.bind.rights = STORE_RIGHT_PUT | STORE_RIGHT_GET |
+		    STORE_RIGHT_JOBS;
+	} else
+		m.u.bind.rights = STORE_RIGHT_CARE;
 	c->store_fd = pair[1];
 	c->bind_request = store_request(c->sup->store, &m, pair[0], on_bound,
 	    c);
@@ -387,17 +394,45 @@ bind_ask(struct conn *c)
 		io_close(&c->store_fd);
 }
 
+/* The store cannot be opened: waiting for it would take as long as that. */
+static void
+stuck(struct conn *c)
+{
+	struct err err;
+
+	memset(&err, 0, sizeof(err));
+	(void)err_set(&err, ERR_IO, "the host's store cannot be opened, so "
+	    "nothing can be run or shown; its operator finds the reason with "
+	    "errandctl status");
+	err.retry = 1;
+	c->state = CONN_SERVED;
+	conn_error(c, c->bind_id, &err);
+}
+
 void
 conn_bind(struct conn *c, uint64_t id, struct tenant *t)
 {
 	c->bind_id = id;
 	c->tenant = t;
-	if (t == NULL) {
-		bound_send(c, -1);
+	c->state = CONN_BINDING;
+	if (t != NULL && store_client_trouble(c->sup->store)) {
+		stuck(c);
 		return;
 	}
-	c->state = CONN_BINDING;
 	bind_ask(c);
+	/* An operator must get in whatever the store does. */
+	if (t == NULL && c->bind_request == 0)
+		bound_send(c, -1);
+}
+
+void
+conns_store_stuck(struct conns *cs)
+{
+	struct conn *c;
+
+	TAILQ_FOREACH(c, &cs->all, next)
+		if (c->state == CONN_BINDING && c->bind_request == 0)
+			stuck(c);
 }
 
 void

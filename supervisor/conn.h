@@ -43,6 +43,7 @@ unsigned int conns_count(const struct conns *);
 void conns_worker_idle(struct conns *);
 void conns_pool_down(struct conns *);
 void conns_store_back(struct conns *);
+void conns_store_stuck(struct conns *);
 void conn_worker_gone(struct conn *);
 
 /* Events of jobs, to all who watch. */
@@ -54,7 +55,8 @@ int conn_admin(const struct conn *);
 uint32_t conn_uid(const struct conn *);
 struct tenant *conn_tenant(const struct conn *);
 
-/* Begin to bind it, as the tenant ${t} (NULL: an operator, no store). */
+/* Begin to bind it, as the tenant ${t} (NULL: an operator, who
+ * gets a channel for the care of the store if that is up). */
 void conn_bind(struct conn *, uint64_t, struct tenant *);
 
 /* Follow a job.  0, or -1 with ${err}. */

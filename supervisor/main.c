@@ -245,6 +245,13 @@ on_store_up(struct sup *sup)
 	jobs_recover(sup, on_recovered);
 }
 
+/* Who waits for the store waits in vain. */
+static void
+on_store_stuck(struct sup *sup)
+{
+	conns_store_stuck(sup->conns);
+}
+
 static void
 on_exec_up(struct sup *sup)
 {
@@ -281,7 +288,7 @@ workers_make(struct sup *sup, const struct options *o)
 	    (sup->jobs = jobs_new(sup)) == NULL ||
 	    (sup->conns = conns_new(sup, stop_child_down)) == NULL ||
 	    (sup->store = store_client_new(sup, on_store_up,
-	    stop_child_down)) == NULL ||
+	    stop_child_down, on_store_stuck)) == NULL ||
 	    (sup->exec = exec_link_new(sup, on_exec_up,
 	    stop_child_down)) == NULL ||
 	    (sup->pool = pool_new(sup)) == NULL)

@@ -24,7 +24,7 @@ struct command {
 	char uid[16];
 	char gid[16];
 	char level[16];
-	char *argv[12];
+	char *argv[13];
 };
 
 static int
@@ -36,7 +36,7 @@ fits(int n, size_t size)
 	return (0);
 }
 
-/* errand-NAME -u UID -g UID [-d DIR] [-r] -l LEVEL */
+/* errand-NAME -u UID -g UID [-d DIR] [-r] [-R] -l LEVEL */
 static int
 command_make(const struct spawn *sp, struct command *c)
 {
@@ -64,6 +64,8 @@ command_make(const struct spawn *sp, struct command *c)
 	}
 	if (sp->cfg->rootless)
 		*a++ = (char *)(uintptr_t)"-r";
+	if (sp->rebuild)
+		*a++ = (char *)(uintptr_t)"-R";
 	*a++ = (char *)(uintptr_t)"-l";
 	*a++ = c->level;
 	*a = NULL;

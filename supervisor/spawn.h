@@ -12,6 +12,7 @@ struct spawn {
 	const struct config *cfg;
 	uint32_t uid;           /* what it is to become; also its gid */
 	int level;              /* of its log */
+	int rebuild;            /* the store: -R */
 	int chan;               /* becomes descriptor 3; borrowed */
 };
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <event2/event_struct.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,12 +44,15 @@ struct store_client {
 	struct child *child;
 	void (*up)(struct sup *);
 	void (*down)(struct sup *);
+	void (*stuck)(struct sup *);
 	TAILQ_HEAD(, request) waiting;
 	unsigned int nwaiting;
 	uint64_t last_id;
 	struct event late;
 	uint8_t *buf;           /* CHAN_MSG_MAX */
 	int32_t landlock;       /* as the store said */
+	char note[LIMIT_TEXT];  /* its last words on how it opens, or not */
+	int trouble;            /* it does not */
 };
 
 static void
@@ -108,7 +112,27 @@ on_hello(struct store_client *sc, const struct store_msg *m)
 		    CHANNEL_VERSION);
 		return (-1);
 	}
+	if (m->u.hello.trouble[0] != '\0') {
+		/* It ends by itself, and is tried again later. */
+		memcpy(sc->note, m->u.hello.trouble, sizeof(sc->note));
+		sc->trouble = 1;
+		sc->stuck(sc->sup);
+		return (0);
+	}
+	sc->trouble = 0;
 	child_event(sc->child, CHILD_READY);
+	return (0);
+}
+
+/* What it is busy with before it can say HELLO. */
+static int
+on_wait(struct store_client *sc, const struct store_msg *m)
+{
+	if (child_state(sc->child) != CHILD_STARTING)
+		return (-1);
+	memcpy(sc->note, m->u.wait.text, sizeof(sc->note));
+	sc->trouble = 0;
+	child_wait(sc->child);
 	return (0);
 }
 
@@ -123,6 +147,8 @@ on_msg(void *cookie, const uint8_t *buf, size_t len, int *fds, size_t nfds)
 		return (-1);
 	if (m.op == STORE_HELLO)
 		return (nfds == 0 ? on_hello(sc, &m) : -1);
+	if (m.op == STORE_WAIT)
+		return (nfds == 0 ? on_wait(sc, &m) : -1);
 	if (child_state(sc->child) != CHILD_UP)
 		return (-1);
 	if (m.op != STORE_OK && m.op != STORE_ERROR)
@@ -193,7 +219,7 @@ static const struct child_ops ops = { on_msg, on_up, on_gone, on_down };
 
 struct store_client *
 store_client_new(struct sup *sup, void (*up)(struct sup *),
-    void (*down)(struct sup *))
+    void (*down)(struct sup *), void (*stuck)(struct sup *))
 {
 	struct store_client *sc;
 	struct child_init init = {
@@ -208,6 +234,7 @@ store_client_new(struct sup *sup, void (*up)(struct sup *),
 	sc->sup = sup;
 	sc->up = up;
 	sc->down = down;
+	sc->stuck = stuck;
 	if ((sc->buf = malloc(CHAN_MSG_MAX)) == NULL)
 		goto err1;
 	init.cookie = sc;
@@ -250,6 +277,26 @@ struct child *
 store_client_child(struct store_client *sc)
 {
 	return (sc->child);
+}
+
+const char *
+store_client_note(const struct store_client *sc)
+{
+	return (sc->note);
+}
+
+int
+store_client_trouble(const struct store_client *sc)
+{
+	return (sc->trouble && !store_client_up(sc));
+}
+
+void
+store_client_rebuild(struct store_client *sc)
+{
+	snprintf(sc->note, sizeof(sc->note), "the index is made anew");
+	sc->trouble = 0;
+	child_rebuild(sc->child);
 }
 
 int

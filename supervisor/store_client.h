@@ -18,12 +18,23 @@ struct sup;
  */
 typedef void store_reply_fn(void *, const struct store_msg *, int fd);
 
-/* Supervise the store worker; ${up} is called each time it is ready. */
+/*
+ * Supervise the store worker; ${up} is called each time it is ready, ${stuck}
+ * when it said that it cannot open its files.
+ */
 struct store_client *store_client_new(struct sup *, void (*up)(struct sup *),
-    void (*down)(struct sup *));
+    void (*down)(struct sup *), void (*stuck)(struct sup *));
 void store_client_free(struct store_client *);
 struct child *store_client_child(struct store_client *);
 int32_t store_client_landlock(const struct store_client *);
+
+/* What it said last about opening, or ""; does it say that it cannot? */
+const char *store_client_note(const struct store_client *);
+int store_client_trouble(const struct store_client *);
+
+/* Start it again with the order to make its index from the packs. */
+void store_client_rebuild(struct store_client *);
+
 int store_client_up(const struct store_client *);
 
 /**

@@ -40,6 +40,8 @@ static const struct route routes[] = {
 	    info_open, NULL, NULL, NULL, NULL },
 	{ CLIENT_ADMIN, ROUTE_CONTROL, ROUTE_NO_DATA, 4,
 	    admin_open, NULL, NULL, NULL, admin_done },
+	{ CLIENT_CARE, ROUTE_CONTROL, ROUTE_NO_DATA, 4,
+	    care_open, NULL, NULL, care_kick, care_done },
 };
 
 #define NROUTES (sizeof(routes) / sizeof(routes[0]))

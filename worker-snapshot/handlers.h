@@ -47,4 +47,9 @@ void info_open(struct stream *, const struct client_open *);
 void admin_open(struct stream *, const struct client_open *);
 void admin_done(struct stream *);
 
+/* care.c: the store as a whole, for an operator. */
+void care_open(struct stream *, const struct client_open *);
+void care_kick(struct stream *);
+void care_done(struct stream *);
+
 #endif /* !ERRAND_SNAP_HANDLERS_H */

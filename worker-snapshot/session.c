@@ -68,7 +68,8 @@ refuse(struct session *s, const struct err *e)
 static int
 bound_take(struct session *s, const struct snap_msg *m, int *fd)
 {
-	if (!s->admin) {
+	/* An operator's is for the care of the store, when that is up. */
+	if (!s->admin || *fd != -1) {
 		s->store = store_client_new(s->base, *fd, after, s);
 		if (s->store == NULL)
 			return (-1);

@@ -31,8 +31,8 @@ struct session_host {
  * Invariants:
  *  1. conn is not NULL exactly from SERVE on; it is never replaced.
  *  2. bound is set exactly when host is filled in; store is not NULL exactly
- *     when it is bound and not a control connection.  Streams of a tenant's
- *     connection exist only then.
+ *     when it is bound, but on a control connection it may be NULL.  Streams
+ *     of a tenant's connection exist only then.
  *  3. streams[0 .. nstreams - 1] are in order of their ids.  A stream that is
  *     over stays until session_after, so that a handler never sees its stream
  *     vanish.

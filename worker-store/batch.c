@@ -11,6 +11,7 @@
 #include "batch.h"
 #include "fault.h"
 #include "index.h"
+#include "journal.h"
 #include "lib/crash.h"
 #include "lib/io.h"
 #include "lib/log.h"
@@ -224,7 +225,7 @@ write_pack(struct store *st)
 		.len = packs_end(st->packs)
 	};
 
-	if (pending_count(st->pending) == 0)
+	if (packs_unsynced(st->packs) > 0)
 		return (0);
 	return (ix_pack_put(st->ix, &pack));
 }
@@ -312,6 +313,8 @@ commit(struct batch *b)
 		if (write_req(st, r) == -1)
 			goto err0;
 	}
+	if (journal_list(st->journal) == -1)
+		goto err0;
 	CRASH_POINT("batch-entered");
 	if (MUTANT("answer-early"))
 		answer_all(b, 0);
@@ -336,12 +339,19 @@ barrier(struct batch *b)
 	const struct job_req *r;
 	int err;
 
+	journal_begin(st->journal);
 	STAILQ_FOREACH(r, &b->reqs, next) {
-		if (r->state == REQ_WRITE)
-			walk_mark_pending(r->walk);
+		if (r->state != REQ_WRITE)
+			continue;
+		walk_mark_pending(r->walk);
+		if (journal_add(st->journal, r) == -1) {
+			journal_end(st->journal, 0);
+			return (-1);
+		}
 	}
-	if (pack_sync(st->packs) == -1) {
+	if (journal_write(st->journal, pending_count(st->pending) > 0) == -1) {
 		err = errno;
+		journal_end(st->journal, 0);
 		pending_cut(st->pending, 0);
 		st->drops++;
 		errno = err;
@@ -353,9 +363,13 @@ barrier(struct batch *b)
 		goto done;
 	if (errno == ENOTRECOVERABLE)
 		st->broken = 1;
+	err = errno;
+	journal_end(st->journal, 0);
+	errno = err;
 	return (-1);
 
 done:
+	journal_end(st->journal, 1);
 	CRASH_POINT("batch-committed");
 	pending_cut(st->pending, 0);
 	pack_committed(st->packs);
@@ -406,7 +420,7 @@ wanted(const struct batch *b)
 {
 	const struct job_req *r;
 
-	if (pending_count(b->st->pending) > 0)
+	if (pending_count(b->st->pending) > 0 || journal_due(b->st->journal))
 		return (1);
 	STAILQ_FOREACH(r, &b->reqs, next) {
 		if (r->state == REQ_WRITE)

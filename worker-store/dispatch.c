@@ -33,14 +33,23 @@ static void
 on_bind(const struct ask *a, const struct store_msg *m, int *fds)
 {
 	struct store_msg ok = { 0 };
+	uint32_t rights = m->u.bind.rights;
+	enum peer_kind kind = PEER_TENANT;
 	struct err e;
 
+	if ((rights & STORE_RIGHT_CARE) != 0) {
+		if (rights != STORE_RIGHT_CARE || m->u.bind.tenant_id != 0) {
+			peer_close(a->peer, "an operator has no tenant");
+			return;
+		}
+		kind = PEER_CARE;
+	}
 	if (!is_channel(fds[0])) {
 		peer_close(a->peer, "what came to be bound is no channel");
 		return;
 	}
-	if (peer_new(a->peer->st, fds[0], PEER_TENANT, m->u.bind.tenant_id,
-	    m->u.bind.rights) == NULL) {
+	if (peer_new(a->peer->st, fds[0], kind, m->u.bind.tenant_id,
+	    rights) == NULL) {
 		fault_errno(&e, errno, NULL);
 		ask_err(a, &e);
 		return;
@@ -70,6 +79,7 @@ static const struct route routes[] = {
 	{ STORE_JOB_GET,     PEER_TENANT, STORE_RIGHT_JOBS, 0, on_job_get },
 	{ STORE_JOB_LIST,    PEER_TENANT, STORE_RIGHT_JOBS, 0, on_job_list },
 	{ STORE_RECEIPT_GET, PEER_TENANT, STORE_RIGHT_JOBS, 0, on_receipt_get },
+	{ STORE_CARE,        PEER_CARE,   STORE_RIGHT_CARE, 0, on_care },
 };
 
 #define NROUTES         (sizeof(routes) / sizeof(routes[0]))

@@ -23,5 +23,6 @@ handler_fn on_receipt_get;
 handler_fn on_unsettled;
 handler_fn on_head;
 handler_fn on_stat;
+handler_fn on_care;             /* care.c */
 
 #endif /* !ERRAND_STORE_HANDLERS_H */

@@ -53,6 +53,8 @@ static const char *const db_names[IX__MAX] = {
 	[IX_IDEM] = "idem",
 	[IX_UNSETTLED] = "unsettled",
 	[IX_USAGE] = "usage",
+	[IX_JOURNAL] = "journal",
+	[IX_QUARANTINE] = "quarantine",
 };
 
 static int

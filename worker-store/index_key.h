@@ -30,4 +30,13 @@ be_get32(const uint8_t *p)
 	return (be32toh(v));
 }
 
+static inline uint64_t
+be_get64(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return (be64toh(v));
+}
+
 #endif /* !ERRAND_INDEX_KEY_H */

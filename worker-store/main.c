@@ -15,6 +15,7 @@
 #include <sodium.h>
 
 #include "batch.h"
+#include "journal.h"
 #include "lib/chan.h"
 #include "lib/log.h"
 #include "lib/sandbox.h"
@@ -118,6 +119,7 @@ main(int argc, char **argv)
 	peer_hello(sup, landlock);
 	if (event_base_dispatch(base) == -1)
 		fatalx("the event loop failed");
+	journal_drain(st->journal);
 	if (!st->broken)
 		(void)batch_run(st->batch);
 	status = st->status;

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "pack_rec.h"
 
@@ -88,6 +89,23 @@ int packs_full(const struct packs *);
  */
 int pack_append(struct packs *, uint32_t, const struct obj_ref *,
     const uint8_t *, size_t, struct pack_loc *);
+
+/* Add a record of kind PACK_JOURNAL, of up to OBJ_MAX bytes.  As above. */
+int pack_append_journal(struct packs *, const uint8_t *, size_t);
+
+/* The id that such a record's bytes have. */
+void pack_journal_id(const uint8_t *, size_t, uint8_t *);
+
+/**
+ * pack_pread(ps, number, buf, len, off):
+ * Read a part of a pack file as it is; fewer bytes only at its end.  Return
+ * how many, or -1 with errno.
+ */
+ssize_t pack_pread(struct packs *, uint32_t, uint8_t *, size_t, uint64_t);
+
+/* The length of the file.  0, or -1 with errno. */
+int pack_size(struct packs *, uint32_t, uint64_t *);
+const uint8_t *packs_key(const struct packs *);
 
 /* Hand the buffer to the kernel.  0, or -1 with errno. */
 int pack_write(struct packs *);

@@ -94,6 +94,12 @@ err0:
 	return (-1);
 }
 
+uint32_t
+pack_rec_len(const uint8_t *in)
+{
+	return (le_get32(in + 16));
+}
+
 int
 pack_rec_verify(const uint8_t *head, const struct pack_rec *rec,
     const uint8_t *stored)

@@ -26,7 +26,12 @@
  * none either.  The checksum is the first half of a BLAKE2b-128, personal
  * "errand.stored"; it keeps damaged bytes away from the decompressor.  Bytes
  * stored as they are need none, their id is one already: the field is zero.
+ *
+ * A record of kind PACK_JOURNAL is no object: tenant 0, stored as it is, its
+ * bytes are journal_fmt.h's, its id is their BLAKE2b-256, personal
+ * "errand.journal".
  */
+#define PACK_JOURNAL    0x4a
 #define PACK_VERSION    1
 #define PACK_HEAD       64
 #define PACK_REC_HEAD   80
@@ -54,6 +59,9 @@ void pack_rec_encode(const struct pack_rec *, const uint8_t *,
  */
 int pack_rec_decode(const uint8_t *, const uint8_t *, uint32_t, uint64_t,
     struct pack_rec *);
+
+/* The stored length that an unchecked header states. */
+uint32_t pack_rec_len(const uint8_t *);
 
 /* Check the stored bytes against their header.  0, or -1/EBADMSG. */
 int pack_rec_verify(const uint8_t *head, const struct pack_rec *,

@@ -10,6 +10,7 @@
 
 #include <event2/event.h>
 
+#include "care.h"
 #include "dispatch.h"
 #include "lib/chan.h"
 #include "lib/io.h"
@@ -44,6 +45,7 @@ detach(struct peer *p)
 	chan_free(p->chan);
 	p->chan = NULL;
 	LIST_REMOVE(p, link);
+	care_gone(p->st, p);
 	peer_release(p);
 }
 
@@ -81,7 +83,7 @@ on_end(void *cookie, const char *why)
 		log_info("supervisor: %s", why);
 		event_base_loopbreak(p->st->base);
 	} else
-		log_debug("tenant %" PRIu32 ": %s", p->tenant, why);
+		log_debug("%s: %s", p->name, why);
 	detach(p);
 }
 
@@ -90,7 +92,6 @@ peer_new(struct store *st, int fd, enum peer_kind kind, uint32_t tenant,
     uint32_t rights)
 {
 	struct peer *p;
-	char name[32];
 
 	if ((p = calloc(1, sizeof(*p))) == NULL)
 		goto err0;
@@ -100,10 +101,13 @@ peer_new(struct store *st, int fd, enum peer_kind kind, uint32_t tenant,
 	p->rights = rights;
 	p->held = 1;            /* by its channel */
 	if (kind == PEER_SUP)
-		(void)snprintf(name, sizeof(name), "supervisor");
+		(void)snprintf(p->name, sizeof(p->name), "supervisor");
+	else if (kind == PEER_CARE)
+		(void)snprintf(p->name, sizeof(p->name), "operator");
 	else
-		(void)snprintf(name, sizeof(name), "tenant %" PRIu32, tenant);
-	p->chan = chan_new(st->base, fd, name, dispatch_msg, on_end, p);
+		(void)snprintf(p->name, sizeof(p->name), "tenant %" PRIu32,
+		    tenant);
+	p->chan = chan_new(st->base, fd, p->name, dispatch_msg, on_end, p);
 	if (p->chan == NULL)
 		goto err1;
 	LIST_INSERT_HEAD(&st->peers->list, p, link);
@@ -125,8 +129,7 @@ peer_close(struct peer *p, const char *why)
 		p->st->status = EXIT_BUG;
 		event_base_loopbreak(p->st->base);
 	} else
-		log_warnx("tenant %" PRIu32 ": %s; channel closed", p->tenant,
-		    why);
+		log_warnx("%s: %s; channel closed", p->name, why);
 	detach(p);
 }
 

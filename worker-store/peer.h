@@ -13,7 +13,8 @@ struct store;
 
 enum peer_kind {
 	PEER_SUP = 1,           /* the supervisor, on fd 3: we end with it */
-	PEER_TENANT = 2         /* a worker bound to a tenant: it ends alone */
+	PEER_TENANT = 2,        /* a worker bound to a tenant: it ends alone */
+	PEER_CARE = 4           /* a worker that serves an operator: the same */
 };
 
 /*
@@ -33,6 +34,7 @@ struct peer {
 	enum peer_kind kind;
 	uint32_t tenant;
 	uint32_t rights;
+	char name[32];          /* for the log */
 	int hello;              /* its own has come */
 	unsigned int waiting;
 	unsigned int unread;    /* replies since the socket last took all */

@@ -18,7 +18,9 @@
 #include <sodium.h>
 
 #include "batch.h"
+#include "care.h"
 #include "index.h"
+#include "journal.h"
 #include "key.h"
 #include "lib/crash.h"
 #include "lib/io.h"
@@ -142,6 +144,11 @@ store_new_pack(struct store *st)
 		.sealed = 1
 	};
 
+	/* What is written and not flushed has to be by now. */
+	if (packs_unsynced(st->packs) > 0 && pack_sync(st->packs) == -1) {
+		journal_lost(st->journal);
+		return (-1);
+	}
 	return (pack_change(st, &old, old.number + 1));
 }
 
@@ -203,8 +210,10 @@ make_parts(struct store *st)
 {
 	if ((st->pending = pending_new()) == NULL ||
 	    (st->batch = batch_new(st)) == NULL ||
+	    (st->journal = journal_open(st)) == NULL ||
 	    (st->walks = walks_new(st)) == NULL ||
-	    (st->peers = peers_new()) == NULL) {
+	    (st->peers = peers_new()) == NULL ||
+	    (st->care = care_new(st)) == NULL) {
 		log_warn("no memory to open the store");
 		return (-1);
 	}
@@ -238,7 +247,10 @@ store_close(struct store *st)
 {
 	if (st == NULL)
 		return;
+	care_free(st->care);
+	st->care = NULL;
 	walks_free(st->walks);
+	journal_free(st->journal);
 	batch_free(st->batch);
 	peers_free(st->peers);
 	pending_free(st->pending);

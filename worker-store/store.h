@@ -8,8 +8,10 @@
 #include "lib/object.h"
 
 struct batch;
+struct care_state;
 struct event_base;
 struct ix;
+struct journal;
 struct packs;
 struct peers;
 struct pending;
@@ -35,8 +37,10 @@ struct store {
 	struct packs *packs;
 	struct pending *pending;
 	struct batch *batch;
+	struct journal *journal;
 	struct walks *walks;
 	struct peers *peers;
+	struct care_state *care;
 	uint64_t drops;
 	uint64_t damaged;       /* objects found so since the start */
 	int broken;

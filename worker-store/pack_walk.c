@@ -1,0 +1,189 @@
+/*
+ * Walking a pack without the index.  Reads pack files through pack.c; writes
+ * nothing.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/objrec.h"
+#include "pack.h"
+#include "pack_walk.h"
+
+#define WINDOW  (1024 * 1024)
+
+/* ${len} bytes at ${off}: where they are, or NULL: EBADMSG behind the end. */
+static const uint8_t *
+look(struct pack_walk *w, uint64_t off, size_t len)
+{
+	ssize_t n;
+
+	if (off > w->end || len > w->end - off) {
+		errno = EBADMSG;
+		return (NULL);
+	}
+	if (off < w->win_at || off + len > w->win_at + w->win_len) {
+		n = pack_pread(w->packs, w->number, w->win,
+		    w->heads ? len : WINDOW, off);
+		if (n == -1)
+			return (NULL);
+		w->win_at = off;
+		w->win_len = (size_t)n;
+		if ((size_t)n < len) {
+			errno = EBADMSG;
+			return (NULL);
+		}
+	}
+	return (w->win + (off - w->win_at));
+}
+
+int
+pack_walk_open(struct pack_walk *w, struct packs *ps, uint32_t number,
+    uint64_t end, int heads)
+{
+	const uint8_t *p;
+	uint64_t size;
+
+	memset(w, 0, sizeof(*w));
+	w->packs = ps;
+	w->number = number;
+	w->heads = heads;
+	if ((w->win = malloc(WINDOW)) == NULL)
+		goto err0;
+	if (pack_size(ps, number, &size) == -1)
+		goto err1;
+	w->end = end == 0 || end > size ? size : end;
+	w->next = PACK_HEAD;
+	if ((p = look(w, 0, PACK_HEAD)) == NULL ||
+	    pack_head_check(p, number, packs_key(ps)) == -1)
+		goto err1;
+	return (0);
+
+err1:
+	free(w->win);
+	w->win = NULL;
+err0:
+	return (-1);
+}
+
+void
+pack_walk_done(struct pack_walk *w)
+{
+	free(w->win);
+	w->win = NULL;
+}
+
+/* Is there a record of ours at ${off}?  1, 0, or -1 with errno. */
+static int
+is_record(struct pack_walk *w, uint64_t off, struct pack_rec *rec)
+{
+	const uint8_t *p;
+
+	if ((p = look(w, off, PACK_REC_HEAD)) == NULL)
+		return (errno == EBADMSG ? 0 : -1);
+	return (pack_rec_decode(p, packs_key(w->packs), w->number, off,
+	    rec) == 0);
+}
+
+/*
+ * A header is damaged.  Its length may not be: what it leads to is then a
+ * record with a MAC for that very place, or the end.
+ */
+static int
+skip_head(struct pack_walk *w)
+{
+	struct pack_rec rec;
+	const uint8_t *p;
+	uint64_t to;
+	int rc;
+
+	if ((p = look(w, w->next, PACK_REC_HEAD)) == NULL) {
+		if (errno != EBADMSG)
+			return (-1);
+		goto lost;
+	}
+	to = w->next + PACK_REC_HEAD + pack_rec_len(p);
+	if (to > w->end)
+		goto lost;
+	if (to != w->end) {
+		if ((rc = is_record(w, to, &rec)) == -1)
+			return (-1);
+		if (rc == 0)
+			goto lost;
+	}
+	w->at = w->next;
+	w->next = to;
+	return (PACK_BAD_HEAD);
+
+lost:
+	w->unreachable = w->end - w->next;
+	return (PACK_END);
+}
+
+/* Do the bytes match their header?  A body behind the end does not. */
+static int
+body(struct pack_walk *w)
+{
+	const size_t all = PACK_REC_HEAD + w->rec.len;
+	const uint8_t *p;
+	uint8_t id[OBJ_ID_LEN];
+
+	if ((p = look(w, w->at, all)) == NULL)
+		return (errno == EBADMSG ? PACK_BAD_BYTES : -1);
+	w->stored = p + PACK_REC_HEAD;
+	if (pack_rec_verify(p, &w->rec, w->stored) == -1)
+		return (PACK_BAD_BYTES);
+	if (w->rec.ref.kind == PACK_JOURNAL) {
+		pack_journal_id(w->stored, w->rec.len, id);
+		if (memcmp(id, w->rec.ref.id, sizeof(id)) != 0)
+			return (PACK_BAD_BYTES);
+	}
+	return (PACK_RECORD);
+}
+
+int
+pack_walk_next(struct pack_walk *w)
+{
+	int rc;
+
+	if (w->next >= w->end)
+		return (PACK_END);
+	if ((rc = is_record(w, w->next, &w->rec)) == -1)
+		return (-1);
+	if (rc == 0)
+		return (skip_head(w));
+	/* A record that was cut off by the end of the file is none. */
+	if (PACK_REC_HEAD + (uint64_t)w->rec.len > w->end - w->next) {
+		w->unreachable = w->end - w->next;
+		return (PACK_END);
+	}
+	w->at = w->next;
+	w->next += PACK_REC_HEAD + w->rec.len;
+	w->stored = NULL;
+	return (w->heads && w->rec.ref.kind != PACK_JOURNAL ? PACK_RECORD :
+	    body(w));
+}
+
+int
+pack_walk_object(const struct pack_walk *w, uint8_t *raw)
+{
+	const struct objrec packed = {
+		.ref = w->rec.ref,
+		.codec = w->rec.codec,
+		.raw_len = w->rec.raw_len,
+		.len = w->rec.len
+	};
+	struct obj_ref is;
+
+	if (objrec_unpack(&packed, w->stored, raw) == -1) {
+		if (errno != ENOMEM)
+			errno = EBADMSG;
+		return (-1);
+	}
+	if (obj_ref_of(w->rec.ref.kind, raw, w->rec.raw_len, &is) == -1 ||
+	    !obj_ref_equal(&is, &w->rec.ref)) {
+		errno = EBADMSG;
+		return (-1);
+	}
+	return (0);
+}

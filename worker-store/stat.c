@@ -1,0 +1,66 @@
+/*
+ * What `errandctl store stat` shows.  Reads the index's sums; changes nothing.
+ */
+#include "care.h"
+#include "index.h"
+#include "index_job.h"
+#include "pack.h"
+#include "pending.h"
+#include "stat.h"
+#include "store.h"
+
+struct pack_sum {
+	uint64_t count, sealed, bytes;
+};
+
+static int
+on_pack(void *cookie, const struct ix_pack *pack)
+{
+	struct pack_sum *s = cookie;
+
+	s->count++;
+	s->sealed += pack->sealed;
+	s->bytes += pack->len;
+	return (0);
+}
+
+static void
+packs_fill(struct care *c, const struct pack_sum *s, uint64_t live)
+{
+	uint64_t heads = s->count * PACK_HEAD;
+
+	care_figure(c, "packs", s->count);
+	care_figure(c, "packs_sealed", s->sealed);
+	care_figure(c, "pack_bytes", s->bytes);
+	care_figure(c, "live_bytes", live);
+	care_figure(c, "dead_bytes", s->bytes > live + heads ?
+	    s->bytes - live - heads : 0);
+}
+
+int
+stat_fill(struct store *st, struct care *c)
+{
+	struct pack_sum packs = { 0 };
+	struct ix_usage u;
+	struct ix_stat s;
+	int rc = -1;
+
+	if (ix_read(st->ix) == 0 && (rc = ix_usage_sum(st->ix, &u)) == 0)
+		rc = ix_packs(st->ix, on_pack, &packs);
+	ix_read_end(st->ix);
+	if (rc == -1)
+		return (-1);
+	ix_stat(st->ix, &s);
+	care_figure(c, "objects", u.objects);
+	care_figure(c, "object_bytes", u.bytes);
+	care_figure(c, "jobs", u.jobs);
+	packs_fill(c, &packs, u.stored);
+	care_figure(c, "pending_objects", pending_count(st->pending));
+	care_figure(c, "index_bytes", s.map_used);
+	care_figure(c, "index_map_bytes", s.map_bytes);
+	care_figure(c, "free_bytes", store_disk_free(st));
+	care_figure(c, "commits", s.commits);
+	care_figure(c, "flushes", s.flushes + packs_flushes(st->packs));
+	care_figure(c, "damaged_reads", st->damaged);
+	return (0);
+}
