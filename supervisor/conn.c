@@ -358,10 +358,6 @@ on_bound(void *cookie, const struct store_msg *m, int fd)
 		return;
 	}
 	io_close(&c->store_fd);
-	if (c->tenant == NULL) {
-		bound_send(c, -1);
-		return;
-	}
 	if (m->u.error.code == ERR_WORKER_LOST)
 		return;         /* asked again when it is back */
 	c->state = CONN_SERVED;
@@ -381,12 +377,9 @@ bind_ask(struct conn *c)
 	}
 	memset(&m, 0, sizeof(m));
 	m.op = STORE_BIND;
-	if (c->tenant != NULL) {
-		m.u.bind.tenant_id = c->tenant->conf.id;
-		m.u.bind.rights = STORE_RIGHT_PUT | STORE_RIGHT_GET |
-		    STORE_RIGHT_JOBS;
-	} else
-		m.u.bind.rights = STORE_RIGHT_CARE;
+	m.u.bind.tenant_id = c->tenant->conf.id;
+	m.u.bind.rights = STORE_RIGHT_PUT | STORE_RIGHT_GET |
+	    STORE_RIGHT_JOBS;
 	c->store_fd = pair[1];
 	c->bind_request = store_request(c->sup->store, &m, pair[0], on_bound,
 	    c);
@@ -409,6 +402,28 @@ stuck(struct conn *c)
 	conn_error(c, c->bind_id, &err);
 }
 
+/*
+ * An operator gets in whatever the store does: the answer is not waited for,
+ * and when there is no store there is no channel.
+ */
+static void
+operator_bind(struct conn *c)
+{
+	struct store_msg m;
+	int pair[2];
+
+	if (!store_client_up(c->sup->store) || chan_pair(pair) == -1) {
+		bound_send(c, -1);
+		return;
+	}
+	memset(&m, 0, sizeof(m));
+	m.op = STORE_BIND;
+	m.u.bind.rights = STORE_RIGHT_CARE;
+	if (store_request(c->sup->store, &m, pair[0], NULL, NULL) == 0)
+		io_close(&pair[1]);
+	bound_send(c, pair[1]);
+}
+
 void
 conn_bind(struct conn *c, uint64_t id, struct tenant *t)
 {
@@ -419,10 +434,10 @@ conn_bind(struct conn *c, uint64_t id, struct tenant *t)
 		stuck(c);
 		return;
 	}
-	bind_ask(c);
-	/* An operator must get in whatever the store does. */
-	if (t == NULL && c->bind_request == 0)
-		bound_send(c, -1);
+	if (t != NULL)
+		bind_ask(c);
+	else
+		operator_bind(c);
 }
 
 void
