@@ -18,14 +18,13 @@
 #include "pack.h"
 #include "pending.h"
 #include "store.h"
+#include "upkeep.h"
 #include "walk.h"
 
 /* What a commit may take of the map for each thing in it, with room. */
 #define ROOM_BASE       (1024 * 1024)
 #define ROOM_OBJECT     (2 * 4096)
 #define ROOM_REQUEST    (24 * 4096)
-
-#define EXIT_SYSTEM     111
 
 STAILQ_HEAD(req_list, job_req);
 
@@ -200,9 +199,9 @@ write_objects(struct store *st)
 	size_t n = pending_count(st->pending), i;
 	uint64_t count = 0, bytes = 0, stored = 0;
 
+	if (ix_objects_put(st->ix, objs, n) == -1)
+		return (-1);
 	for (i = 0; i < n; i++) {
-		if (ix_object_put(st->ix, objs[i]) == -1)
-			return (-1);
 		count++;
 		bytes += objs[i]->loc.raw_len;
 		stored += PACK_REC_HEAD + objs[i]->loc.len;
@@ -438,12 +437,12 @@ aftermath(struct batch *b, int err)
 
 	(void)event_del(b->timer);
 	if (st->broken) {
-		st->status = EXIT_SYSTEM;
-		event_base_loopexit(st->base, NULL);
+		store_broken(st);
 		return;
 	}
 	if (pending_count(st->pending) > 0)
 		(void)event_add(b->timer, &again);
+	upkeep_touch(st->upkeep);
 	/* It shows at the next put when this fails, and is tried again. */
 	if (err == 0 && packs_full(st->packs))
 		(void)store_new_pack(st);

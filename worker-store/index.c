@@ -1,6 +1,6 @@
 /*
  * The index file: transactions, keys and values as bytes.  Alone knows LMDB;
- * what the bytes mean is in index_obj.c and index_job.c.
+ * what the bytes mean is in index_obj.c, index_job.c and seg*.c.
  */
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -19,6 +19,7 @@
 #include "lib/io.h"
 #include "lib/le.h"
 #include "lib/log.h"
+#include "segs.h"
 
 /* Room kept free in the map, so that settling and deleting always work. */
 #define RESERVE         (64ULL * 1024 * 1024)
@@ -41,6 +42,8 @@ struct ix {
 	uint64_t page;
 	uint64_t commits;
 	uint64_t flushes;
+	uint64_t generation;
+	struct segs *segs;      /* NULL until they are loaded */
 };
 
 static const char *const db_names[IX__MAX] = {
@@ -55,6 +58,8 @@ static const char *const db_names[IX__MAX] = {
 	[IX_USAGE] = "usage",
 	[IX_JOURNAL] = "journal",
 	[IX_QUARANTINE] = "quarantine",
+	[IX_RUN] = "run",
+	[IX_BLOCK] = "block",
 };
 
 static int
@@ -158,30 +163,6 @@ format_check(struct ix *ix)
 	return (0);
 }
 
-/* In one transaction make or open the databases, that of the format first. */
-static int
-open_dbs(struct ix *ix)
-{
-	size_t i;
-
-	if (done(ix, "begin", mdb_txn_begin(ix->env, NULL, 0,
-	    &ix->wtxn)) == -1)
-		goto err0;
-	for (i = 0; i < IX__MAX; i++) {
-		if (done(ix, db_names[i], mdb_dbi_open(ix->wtxn, db_names[i],
-		    MDB_CREATE, &ix->dbi[i])) == -1)
-			goto err1;
-		if (i == IX_META && format_check(ix) == -1)
-			goto err1;
-	}
-	return (ix_commit(ix));
-
-err1:
-	ix_abort(ix);
-err0:
-	return (-1);
-}
-
 /* The transaction that all reading uses, parked. */
 static int
 make_reader(struct ix *ix)
@@ -191,6 +172,49 @@ make_reader(struct ix *ix)
 		return (-1);
 	mdb_txn_reset(ix->rtxn);
 	return (0);
+}
+
+static int
+begin(struct ix *ix)
+{
+	if (done(ix, "begin", mdb_txn_begin(ix->env, NULL, 0,
+	    &ix->wtxn)) == -1)
+		return (-1);
+	ix->generation++;
+	return (0);
+}
+
+static int
+commit(struct ix *ix)
+{
+	MDB_txn *txn = ix->wtxn;
+
+	ix->wtxn = NULL;
+	ix->commits++;
+	ix->flushes += COMMIT_FLUSHES;
+	return (done(ix, "commit", mdb_txn_commit(txn)));
+}
+
+/* In one transaction make or open the databases, that of the format first. */
+static int
+open_dbs(struct ix *ix)
+{
+	size_t i;
+
+	if (begin(ix) == -1)
+		return (-1);
+	for (i = 0; i < IX__MAX; i++) {
+		if (done(ix, db_names[i], mdb_dbi_open(ix->wtxn, db_names[i],
+		    MDB_CREATE, &ix->dbi[i])) == -1)
+			goto err0;
+		if (i == IX_META && format_check(ix) == -1)
+			goto err0;
+	}
+	return (commit(ix));
+
+err0:
+	ix_abort(ix);
+	return (-1);
 }
 
 /* LMDB never flushes the directory that its files are in. */
@@ -255,6 +279,25 @@ err0:
 	return (done(ix, path, rc));
 }
 
+static int
+load_runs(struct ix *ix)
+{
+	struct segs *s;
+	int rc;
+
+	if ((s = segs_new()) == NULL || ix_read(ix) == -1)
+		goto err0;
+	rc = segs_load(ix, ix->segs = s);
+	ix_read_end(ix);
+	if (rc == -1)
+		log_warn("index: what it has of objects cannot be read");
+	return (rc);
+
+err0:
+	segs_free(s);
+	return (-1);
+}
+
 struct ix *
 ix_open(int parent, const char *path, uint64_t map)
 {
@@ -269,7 +312,7 @@ ix_open(int parent, const char *path, uint64_t map)
 	    open_env(ix, path, map) == -1 ||
 	    sync_dirs(ix, parent) == -1 ||
 	    open_dbs(ix) == -1 ||
-	    make_reader(ix) == -1)
+	    make_reader(ix) == -1 || load_runs(ix) == -1)
 		goto err1;
 	return (ix);
 
@@ -286,6 +329,7 @@ ix_close(struct ix *ix)
 		return;
 	if (ix->wtxn != NULL)
 		mdb_txn_abort(ix->wtxn);
+	segs_free(ix->segs);
 	if (ix->rtxn != NULL)
 		mdb_txn_abort(ix->rtxn);
 	if (ix->env != NULL)    /* LMDB asks for it even if open failed */
@@ -305,6 +349,7 @@ ix_read(struct ix *ix)
 {
 	if (done(ix, "read", mdb_txn_renew(ix->rtxn)) == -1)
 		return (-1);
+	ix->generation++;
 	ix->reading = 1;
 	return (0);
 }
@@ -348,24 +393,40 @@ ix_write(struct ix *ix, uint64_t need)
 	uint64_t map = ix->map;
 
 	ix_read_end(ix);
-	while (used(ix) + need + RESERVE > map)
+	while (used(ix) + need + SEG_ROOM + RESERVE > map)
 		map *= 2;
 	/* Without a larger one it may still do: the sum is on the safe side. */
 	if (map != ix->map)
 		(void)set_map(ix, map);
-	return (done(ix, "begin", mdb_txn_begin(ix->env, NULL, 0,
-	    &ix->wtxn)));
+	if (begin(ix) == -1)
+		return (-1);
+	if (segs_begin(ix->segs) == -1) {
+		ix_abort(ix);
+		errno = ENOMEM;
+		return (-1);
+	}
+	return (0);
 }
 
 int
 ix_commit(struct ix *ix)
 {
-	MDB_txn *txn = ix->wtxn;
+	int err;
 
-	ix->wtxn = NULL;
-	ix->commits++;
-	ix->flushes += COMMIT_FLUSHES;
-	return (done(ix, "commit", mdb_txn_commit(txn)));
+	if (seg_keep_forced(ix) == -1) {
+		err = errno;
+		ix_abort(ix);
+		errno = err;
+		return (-1);
+	}
+	if (commit(ix) == -1) {
+		err = errno;
+		segs_aborted(ix->segs);
+		errno = err;
+		return (-1);
+	}
+	segs_committed(ix->segs);
+	return (0);
 }
 
 void
@@ -373,6 +434,54 @@ ix_abort(struct ix *ix)
 {
 	mdb_txn_abort(ix->wtxn);
 	ix->wtxn = NULL;
+	if (ix->segs != NULL)
+		segs_aborted(ix->segs);
+}
+
+int
+ix_upkeep_due(struct ix *ix)
+{
+	int due;
+
+	if (ix_read(ix) == -1)
+		return (0);
+	due = seg_keep_due(ix);
+	ix_read_end(ix);
+	return (due);
+}
+
+int
+ix_upkeep(struct ix *ix)
+{
+	int err;
+
+	if (!ix_upkeep_due(ix))
+		return (0);
+	if (ix_write(ix, SEG_ROOM) == -1)
+		return (-1);
+	if (seg_keep_step(ix, SEG_IDLE_GROUPS) == -1) {
+		err = errno;
+		ix_abort(ix);
+		errno = err;
+		return (-1);
+	}
+	CRASH_POINT("index-upkeep-written");
+	if (ix_commit(ix) == -1)
+		return (-1);
+	CRASH_POINT("index-upkeep-committed");
+	return (ix_upkeep_due(ix));
+}
+
+struct segs *
+ix_segs(struct ix *ix)
+{
+	return (ix->segs);
+}
+
+uint64_t
+ix_generation(const struct ix *ix)
+{
+	return (ix->generation);
 }
 
 int
@@ -408,6 +517,31 @@ ix_del(struct ix *ix, enum ix_db db, const void *key, size_t klen)
 
 	return (done(ix, db_names[db], mdb_del(ix->wtxn, ix->dbi[db], &k,
 	    NULL)));
+}
+
+int
+ix_stays(const struct ix *ix, size_t len)
+{
+	/* A larger value has pages of its own, which are not copied. */
+	return (ix->wtxn == NULL || len > ix->page / 2);
+}
+
+int
+ix_count(struct ix *ix, enum ix_db db, uint64_t *n)
+{
+	MDB_stat st;
+
+	if (done(ix, db_names[db], mdb_stat(txn_of(ix), ix->dbi[db],
+	    &st)) == -1)
+		return (-1);
+	*n = st.ms_entries;
+	return (0);
+}
+
+int
+ix_empty(struct ix *ix, enum ix_db db)
+{
+	return (done(ix, db_names[db], mdb_drop(ix->wtxn, ix->dbi[db], 0)));
 }
 
 /* The first key of the range in its direction; MDB_NOTFOUND for none. */
@@ -514,4 +648,6 @@ ix_stat(const struct ix *ix, struct ix_stat *st)
 	st->map_used = used(ix);
 	st->commits = ix->commits;
 	st->flushes = ix->flushes;
+	st->runs = segs_count(ix->segs);
+	st->memory = segs_memory(ix->segs);
 }

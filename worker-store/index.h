@@ -26,16 +26,20 @@
 
 enum ix_db {
 	IX_META, IX_OBJECT, IX_PACK, IX_REF, IX_JOB, IX_JOBSEQ, IX_IDEM,
-	IX_UNSETTLED, IX_USAGE, IX_JOURNAL, IX_QUARANTINE, IX__MAX
+	IX_UNSETTLED, IX_USAGE, IX_JOURNAL, IX_QUARANTINE, IX_RUN, IX_BLOCK,
+	IX__MAX
 };
 
 struct ix;
+struct segs;
 
 struct ix_stat {
 	uint64_t map_bytes;
 	uint64_t map_used;
 	uint64_t commits;
 	uint64_t flushes;
+	uint64_t runs;          /* segs.h */
+	uint64_t memory;        /* that they take, bytes; the map is not in it */
 };
 
 /**
@@ -63,6 +67,20 @@ int ix_write(struct ix *, uint64_t);
 int ix_commit(struct ix *);
 void ix_abort(struct ix *);
 
+/**
+ * ix_upkeep_due(ix), ix_upkeep(ix):
+ * Is there anything to do for idle moments?  Do a bounded part of it, some
+ * milliseconds, in a transaction of its own.  Return 1 when there is more, 0
+ * when there is not, or -1 with errno.  Without idle moments ix_commit does
+ * what cannot wait any more.
+ */
+int ix_upkeep_due(struct ix *);
+int ix_upkeep(struct ix *);
+
+/* The runs, for seg*.c; a number that every transaction has for itself. */
+struct segs *ix_segs(struct ix *);
+uint64_t ix_generation(const struct ix *);
+
 /* Double the map. */
 int ix_grow(struct ix *);
 
@@ -72,6 +90,14 @@ int ix_get(struct ix *, enum ix_db, const void *, size_t, const void **,
 int ix_put(struct ix *, enum ix_db, const void *, size_t, const void *,
     size_t);
 int ix_del(struct ix *, enum ix_db, const void *, size_t);
+
+/* Does a borrowed value of that length, which was there before the
+ * transaction, stay until its end whatever else is written? */
+int ix_stays(const struct ix *, size_t);
+
+/* How many keys there are; remove them all. */
+int ix_count(struct ix *, enum ix_db, uint64_t *);
+int ix_empty(struct ix *, enum ix_db);
 
 /* Key and value, borrowed.  Non-zero stops. */
 typedef int ix_scan_fn(void *, const uint8_t *, size_t, const uint8_t *,

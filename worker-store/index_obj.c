@@ -11,18 +11,12 @@
 #include "index_obj.h"
 #include "lib/le.h"
 #include "lib/log.h"
+#include "recent.h"
+#include "seg.h"
+#include "seg_iter.h"
+#include "segs.h"
 
-#define KEY_LEN         (4 + OBJ_ID_LEN)
-#define VALUE_LEN       28
-#define VALUE_LEN_1     24              /* in format 1: without the stamp */
 #define PACK_LEN        9
-
-static void
-key_of(uint32_t tenant, const uint8_t *id, uint8_t *key)
-{
-	be_put32(key, tenant);
-	memcpy(key + 4, id, OBJ_ID_LEN);
-}
 
 int
 ix_object_cmp(const struct ix_object *a, const struct ix_object *b)
@@ -40,62 +34,78 @@ malformed(const char *what)
 	return (-1);
 }
 
+/* The newest version of an entry.  ENOENT, too, when it is gone. */
 static int
-entry_decode(const uint8_t *key, const uint8_t *p, size_t len,
-    struct ix_object *o)
+find(struct ix *ix, uint32_t tenant, const uint8_t *id, struct ix_object *o)
 {
-	if (len != VALUE_LEN && len != VALUE_LEN_1)
-		return (malformed("object"));
-	o->tenant = be_get32(key);
-	memcpy(o->ref.id, key + 4, OBJ_ID_LEN);
-	o->loc.pack = le_get32(p);
-	o->loc.off = le_get32(p + 4);
-	o->loc.len = le_get32(p + 8);
-	o->loc.raw_len = le_get32(p + 12);
-	o->ref.kind = p[16];
-	o->loc.codec = p[17];
-	o->flags = p[18];
-	o->epoch = le_get32(p + 20);
-	o->stamp = len == VALUE_LEN ? le_get32(p + 24) : 0;
-	return (0);
+	uint8_t key[SEG_KEY_LEN], entry[SEG_ENTRY_LEN];
+
+	seg_key(tenant, id, key);
+	if (recent_get(ix, key, entry) == -1 &&
+	    (errno != ENOENT || seg_find(ix, key, entry) == -1))
+		return (-1);
+	seg_entry_decode(entry, o);
+	if ((o->flags & SEG_GONE) == 0)
+		return (0);
+	errno = ENOENT;
+	return (-1);
 }
 
 int
 ix_object_get(struct ix *ix, uint32_t tenant, const struct obj_ref *ref,
     struct ix_object *o)
 {
-	uint8_t key[KEY_LEN];
-	const void *v;
-	size_t len;
-
-	key_of(tenant, ref->id, key);
-	if (ix_get(ix, IX_OBJECT, key, sizeof(key), &v, &len) == -1 ||
-	    entry_decode(key, v, len, o) == -1)
+	if (find(ix, tenant, ref->id, o) == -1)
 		return (-1);
-	if (o->ref.kind != ref->kind) {
-		errno = ENOENT;
-		return (-1);
-	}
-	return (0);
+	if (o->ref.kind == ref->kind)
+		return (0);
+	errno = ENOENT;
+	return (-1);
 }
 
 int
 ix_object_put(struct ix *ix, const struct ix_object *o)
 {
-	uint8_t key[KEY_LEN], v[VALUE_LEN];
+	uint8_t entry[SEG_ENTRY_LEN];
 
-	key_of(o->tenant, o->ref.id, key);
-	le_put32(v, o->loc.pack);
-	le_put32(v + 4, o->loc.off);
-	le_put32(v + 8, o->loc.len);
-	le_put32(v + 12, o->loc.raw_len);
-	v[16] = o->ref.kind;
-	v[17] = o->loc.codec;
-	v[18] = o->flags;
-	v[19] = 0;
-	le_put32(v + 20, o->epoch);
-	le_put32(v + 24, o->stamp);
-	return (ix_put(ix, IX_OBJECT, key, sizeof(key), v, sizeof(v)));
+	if (seg_entry_encode(o, entry) == -1)
+		return (-1);
+	return (recent_put(ix, entry));
+}
+
+/* Recent entries of these objects would hide what comes in a run. */
+static int
+forget_recent(struct ix *ix, struct ix_object *const *objs, size_t n)
+{
+	uint8_t key[SEG_KEY_LEN];
+	uint64_t count;
+	size_t i;
+
+	if (ix_count(ix, IX_OBJECT, &count) == -1)
+		return (-1);
+	for (i = 0; i < n && count > 0; i++) {
+		seg_key(objs[i]->tenant, objs[i]->ref.id, key);
+		if (recent_del(ix, key) == -1 && errno != ENOENT)
+			return (-1);
+	}
+	return (0);
+}
+
+int
+ix_objects_put(struct ix *ix, struct ix_object *const *objs, size_t n)
+{
+	size_t i;
+
+	if (n >= segs_batch_min(ix_segs(ix))) {
+		if (forget_recent(ix, objs, n) == -1)
+			return (-1);
+		return (seg_out_batch(ix, objs, n));
+	}
+	for (i = 0; i < n; i++) {
+		if (ix_object_put(ix, objs[i]) == -1)
+			return (-1);
+	}
+	return (0);
 }
 
 int
@@ -127,60 +137,72 @@ ix_object_move(struct ix *ix, uint32_t tenant, const struct obj_ref *ref,
 int
 ix_object_del(struct ix *ix, uint32_t tenant, const struct obj_ref *ref)
 {
-	uint8_t key[KEY_LEN];
+	uint8_t key[SEG_KEY_LEN], entry[SEG_ENTRY_LEN];
 	struct ix_object o;
 
 	if (ix_object_get(ix, tenant, ref, &o) == -1)
 		return (-1);
-	key_of(tenant, ref->id, key);
-	return (ix_del(ix, IX_OBJECT, key, sizeof(key)));
+	seg_key(tenant, ref->id, key);
+	if (seg_find(ix, key, entry) == -1) {
+		if (errno != ENOENT)
+			return (-1);
+		return (recent_del(ix, key));
+	}
+	/* A run has it, and only a newer entry can hide that. */
+	memset(&o.loc, 0, sizeof(o.loc));
+	o.flags = SEG_GONE;
+	o.epoch = o.stamp = 0;
+	return (ix_object_put(ix, &o));
 }
 
-struct scan_cookie {
-	ix_object_fn *fn;
-	void *cookie;
-};
-
+/* Go through everything behind a key until ${fn} stops. */
 static int
-on_object(void *arg, const uint8_t *key, size_t klen, const uint8_t *v,
-    size_t len)
+scan(struct ix *ix, const uint8_t *after, const uint32_t *tenant,
+    ix_object_fn *fn, void *cookie)
 {
-	struct scan_cookie *c = arg;
+	struct segs *s = ix_segs(ix);
+	struct seg_iter *it;
+	const uint8_t *entry;
 	struct ix_object o;
+	int rc, stop = 0;
 
-	if (klen != KEY_LEN)
-		return (malformed("object"));
-	if (entry_decode(key, v, len, &o) == -1)
+	if ((it = seg_iter_all(ix, s, after)) == NULL)
 		return (-1);
-	return (c->fn(c->cookie, &o));
+	while ((rc = seg_iter_next(it, &entry)) == 1) {
+		seg_entry_decode(entry, &o);
+		if (tenant != NULL && o.tenant != *tenant) {
+			rc = 0;
+			break;
+		}
+		if ((o.flags & SEG_GONE) == 0 &&
+		    (stop = fn(cookie, &o)) != 0)
+			break;
+	}
+	seg_iter_free(it);
+	return (stop != 0 ? stop : rc);
 }
 
 int
 ix_object_scan(struct ix *ix, uint32_t tenant, const uint8_t *after,
     ix_object_fn *fn, void *cookie)
 {
-	struct scan_cookie c = { fn, cookie };
-	uint8_t key[KEY_LEN];
+	static const uint8_t first[OBJ_ID_LEN];
+	uint8_t key[SEG_KEY_LEN];
 
-	if (after != NULL)
-		key_of(tenant, after, key);
-	else
-		be_put32(key, tenant);
-	return (ix_scan_after(ix, IX_OBJECT, key, 4, key, after != NULL ?
-	    sizeof(key) : 0, on_object, &c));
+	/* No id is all zero: that is the reference to nothing. */
+	seg_key(tenant, after != NULL ? after : first, key);
+	return (scan(ix, key, &tenant, fn, cookie));
 }
 
 int
 ix_object_scan_all(struct ix *ix, const struct ix_object *after,
     ix_object_fn *fn, void *cookie)
 {
-	struct scan_cookie c = { fn, cookie };
-	uint8_t key[KEY_LEN];
+	uint8_t key[SEG_KEY_LEN];
 
 	if (after != NULL)
-		key_of(after->tenant, after->ref.id, key);
-	return (ix_scan_after(ix, IX_OBJECT, "", 0, key, after != NULL ?
-	    sizeof(key) : 0, on_object, &c));
+		seg_key(after->tenant, after->ref.id, key);
+	return (scan(ix, after != NULL ? key : NULL, NULL, fn, cookie));
 }
 
 int

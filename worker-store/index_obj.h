@@ -12,9 +12,9 @@
  * with the tenant, big-endian, so that nothing is ever found under another
  * one's:
  *
- *   object  u32 tenant, id -> u32 pack, u32 offset, u32 stored length, u32
- *           raw length, u8 kind, u8 codec, u8 flags, u8 zero, u32 epoch,
- *           u32 stamp (format 1: without it)
+ *   object  see recent.h
+ *   run     see segs.h
+ *   block   see seg.h
  *   pack    u32 number, big-endian -> u64 length that counts, u8 sealed
  */
 #define IX_COMPLETE     0x1     /* all below it is there, as of the epoch */
@@ -46,6 +46,9 @@ int ix_object_get(struct ix *, uint32_t, const struct obj_ref *,
 
 /* In a write transaction: add one, or replace what is there of it. */
 int ix_object_put(struct ix *, const struct ix_object *);
+
+/* The same for ${n} at once, in the order of their keys. */
+int ix_objects_put(struct ix *, struct ix_object *const *, size_t);
 
 /**
  * ix_object_mark(ix, tenant, ref, epoch, stamp):

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <event2/event.h>
 #include <sodium.h>
 
 #include "batch.h"
@@ -29,10 +30,12 @@
 #include "peer.h"
 #include "pending.h"
 #include "store.h"
+#include "upkeep.h"
 #include "walks.h"
 
 #define PATH_LEN        4096
 #define NEW_PACK_ROOM   (1024 * 1024)
+#define EXIT_SYSTEM     111
 
 /* The directory is ours alone, and so is every file that we make. */
 static int
@@ -213,7 +216,8 @@ make_parts(struct store *st)
 	    (st->journal = journal_open(st)) == NULL ||
 	    (st->walks = walks_new(st)) == NULL ||
 	    (st->peers = peers_new()) == NULL ||
-	    (st->care = care_new(st)) == NULL) {
+	    (st->care = care_new(st)) == NULL ||
+	    (st->upkeep = upkeep_new(st)) == NULL) {
 		log_warn("no memory to open the store");
 		return (-1);
 	}
@@ -249,6 +253,7 @@ store_close(struct store *st)
 		return;
 	care_free(st->care);
 	st->care = NULL;
+	upkeep_free(st->upkeep);
 	walks_free(st->walks);
 	journal_free(st->journal);
 	batch_free(st->batch);
@@ -291,6 +296,14 @@ store_read(struct store *st, const struct ix_object *o, uint8_t *raw)
 	    ", offset %" PRIu32 ")", hex, o->tenant, o->loc.pack, o->loc.off);
 	errno = EBADMSG;
 	return (-1);
+}
+
+void
+store_broken(struct store *st)
+{
+	st->broken = 1;
+	st->status = EXIT_SYSTEM;
+	event_base_loopexit(st->base, NULL);
 }
 
 uint64_t

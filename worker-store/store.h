@@ -15,6 +15,7 @@ struct journal;
 struct packs;
 struct peers;
 struct pending;
+struct upkeep;
 struct walks;
 
 /*
@@ -41,6 +42,7 @@ struct store {
 	struct walks *walks;
 	struct peers *peers;
 	struct care_state *care;
+	struct upkeep *upkeep;
 	uint64_t drops;
 	uint64_t damaged;       /* objects found so since the start */
 	int broken;
@@ -74,6 +76,9 @@ int store_read(struct store *, const struct ix_object *, uint8_t *);
 
 /* Begin another pack, while nothing is pending.  0, or -1 with errno. */
 int store_new_pack(struct store *);
+
+/* The index must be opened again: end the loop, with that status. */
+void store_broken(struct store *);
 
 /* Free bytes of the disk. */
 uint64_t store_disk_free(const struct store *);
