@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ahead.h"
 #include "lib/content.h"
 #include "lib/io.h"
 #include "lib/tree.h"
@@ -21,41 +22,17 @@
 #define NS      INT64_C(1000000000)
 
 /*
- * Two walks over the plan in the same order: one asks the store for the
- * contents, some way ahead of the other, which writes them.  The writing walk
- * holds one directory open and moves by names and "..": nobody but this
- * keeper knows the directory yet.
+ * The writing walk holds one directory open and moves by names and "..": nobody
+ * but this keeper knows the directory yet.  What it writes was asked for some
+ * way ahead (ahead.h).
  */
 struct mat {
 	struct plan plan;
 	struct storeclient *sc;
-	uint32_t ask_dir;       /* where the asking walk is */
-	uint32_t ask_child;
-	int dir;                /* where the writing walk is */
+	struct ahead *ahead;
+	int dir;
 	const char *at;         /* name of what is being made, for errors */
 };
-
-/* Ask for the contents of the next files, as long as few are asked for. */
-static int
-ask_ahead(struct mat *m)
-{
-	const struct plan_node *dir, *nd;
-	uint32_t up;
-
-	while (m->ask_dir != PLAN_NONE && storeclient_hungry(m->sc)) {
-		dir = &m->plan.nodes[m->ask_dir];
-		if (m->ask_child == dir->n) {
-			m->ask_dir = plan_next_dir(&m->plan, m->ask_dir, &up);
-			m->ask_child = 0;
-			continue;
-		}
-		nd = &m->plan.nodes[dir->first + m->ask_child++];
-		if (nd->kind == TREE_FILE &&
-		    storeclient_want(m->sc, &nd->ref) == -1)
-			return (-1);
-	}
-	return (storeclient_kick(m->sc));
-}
 
 static int
 set_time(int fd, const char *name, const struct plan_node *nd)
@@ -83,8 +60,7 @@ make_file(struct mat *m, const struct plan_node *nd, const char *name)
 	    O_CLOEXEC, nd->mode);
 	if (fd == -1)
 		return (-1);
-	if (content_to_fd(&nd->ref, nd->size, storeclient_fetch, m->sc,
-	    fd) == 0)
+	if (content_to_fd(&nd->ref, nd->size, ahead_fetch, m->ahead, fd) == 0)
 		rc = set_time(fd, NULL, nd);
 	io_close(&fd);
 	return (rc);
@@ -119,7 +95,7 @@ fill(struct mat *m, uint32_t i)
 		nd = &m->plan.nodes[dir->first + c];
 		m->at = m->plan.names + nd->name;
 		if (nd->kind == TREE_FILE) {
-			if (ask_ahead(m) == -1)
+			if (ahead_go(m->ahead) == -1)
 				return (-1);
 			rc = make_file(m, nd, m->at);
 		} else if (nd->kind == TREE_LINK)
@@ -225,9 +201,12 @@ lay_out(struct mat *m, int dirfd, struct err *err)
 {
 	int rc = -1;
 
-	if ((m->dir = fcntl(dirfd, F_DUPFD_CLOEXEC, 0)) == -1 ||
+	m->dir = -1;
+	if ((m->ahead = ahead_new(&m->plan, m->sc)) == NULL ||
+	    (m->dir = fcntl(dirfd, F_DUPFD_CLOEXEC, 0)) == -1 ||
 	    (rc = make_all(m)) == -1)
 		(void)explain(m, err);
+	ahead_free(m->ahead);
 	io_close(&m->dir);
 	return (rc);
 }

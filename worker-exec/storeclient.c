@@ -74,7 +74,7 @@ get_free(struct storeclient *sc, struct get *g)
 {
 
 	TAILQ_REMOVE(&sc->gets, g, link);
-	sc->ngets--;
+	g->lane->ngets--;
 	memfd_unmap(g->map, g->maplen);
 	free(g->refs);
 	free(g);
@@ -90,7 +90,8 @@ storeclient_free(struct storeclient *sc)
 	while ((g = TAILQ_FIRST(&sc->gets)) != NULL)
 		get_free(sc, g);
 	io_close(&sc->fd);
-	free(sc->wants);
+	free(sc->first.wants);
+	free(sc->chunks.wants);
 	free(sc->put);
 	free(sc->packet);
 	free(sc);
@@ -171,28 +172,29 @@ get_check(const struct get *g, size_t served)
 
 /* Those that were not served are asked for again, before all others. */
 static int
-ask_rest(struct storeclient *sc, const struct get *g, size_t served)
+ask_rest(const struct get *g, size_t served)
 {
-	size_t rest = g->n - served, have = sc->want_n - sc->want_at, need;
+	struct lane *l = g->lane;
+	size_t rest = g->n - served, have = l->want_n - l->want_at, need;
 	struct obj_ref *p;
 
 	if (rest == 0)
 		return (0);
 	if (size_add(have, rest, &need) == -1)
 		return (-1);
-	if (sc->want_at < rest) {
-		p = size_grow(sc->wants, &sc->want_cap, sc->want_n + rest,
+	if (l->want_at < rest) {
+		p = size_grow(l->wants, &l->want_cap, l->want_n + rest,
 		    sizeof(*p));
 		if (p == NULL)
 			return (-1);
-		sc->wants = p;
-		memmove(p + rest, p + sc->want_at, have * sizeof(*p));
-		sc->want_at = rest;
-		sc->want_n = rest + have;
+		l->wants = p;
+		memmove(p + rest, p + l->want_at, have * sizeof(*p));
+		l->want_at = rest;
+		l->want_n = rest + have;
 	}
-	sc->want_at -= rest;
-	memcpy(sc->wants + sc->want_at, g->refs + served,
-	    rest * sizeof(*sc->wants));
+	l->want_at -= rest;
+	memcpy(l->wants + l->want_at, g->refs + served,
+	    rest * sizeof(*l->wants));
 	return (0);
 }
 
@@ -207,7 +209,7 @@ on_get(struct storeclient *sc, struct get *g, const struct store_msg *m,
 	if (memfd_map(*fd, LIMIT_GET_BYTES, &g->map, &g->maplen) == -1 ||
 	    get_check(g, served) == -1)
 		return (storeclient_fail(sc, EPROTO));
-	if (ask_rest(sc, g, served) == -1)
+	if (ask_rest(g, served) == -1)
 		return (storeclient_fail(sc, ENOMEM));
 	g->id = 0;
 	g->n = served;
@@ -310,37 +312,66 @@ storeclient_wait(struct storeclient *sc)
 	return (rc);
 }
 
-int
-storeclient_want(struct storeclient *sc, const struct obj_ref *ref)
+static int
+lane_want(struct lane *l, const struct obj_ref *ref)
 {
 	struct obj_ref *p;
 
 	if (ref->kind == OBJ_NONE)
 		return (0);
-	if (sc->want_at >= 4096 && sc->want_at >= sc->want_n / 2) {
-		memmove(sc->wants, sc->wants + sc->want_at,
-		    (sc->want_n - sc->want_at) * sizeof(*sc->wants));
-		sc->want_n -= sc->want_at;
-		sc->want_at = 0;
+	if (l->want_at >= 4096 && l->want_at >= l->want_n / 2) {
+		memmove(l->wants, l->wants + l->want_at,
+		    (l->want_n - l->want_at) * sizeof(*l->wants));
+		l->want_n -= l->want_at;
+		l->want_at = 0;
 	}
-	p = size_grow(sc->wants, &sc->want_cap, sc->want_n + 1, sizeof(*p));
+	p = size_grow(l->wants, &l->want_cap, l->want_n + 1, sizeof(*p));
 	if (p == NULL)
 		return (-1);
-	sc->wants = p;
-	sc->wants[sc->want_n++] = *ref;
+	l->wants = p;
+	l->wants[l->want_n++] = *ref;
 	return (0);
+}
+
+int
+storeclient_want(struct storeclient *sc, const struct obj_ref *ref)
+{
+
+	return (lane_want(&sc->first, ref));
+}
+
+int
+storeclient_want_chunk(struct storeclient *sc, const struct obj_ref *ref)
+{
+
+	return (lane_want(&sc->chunks, ref));
+}
+
+static int
+lane_hungry(const struct lane *l)
+{
+
+	return (l->want_n - l->want_at < 2 * GET_OBJECTS);
 }
 
 int
 storeclient_hungry(const struct storeclient *sc)
 {
 
-	return (sc->want_n - sc->want_at < 2 * GET_OBJECTS);
+	return (lane_hungry(&sc->first));
+}
+
+int
+storeclient_hungry_chunks(const struct storeclient *sc)
+{
+
+	return (lane_hungry(&sc->chunks));
 }
 
 /* Request ${n} objects.  Return 0, or -1. */
 static int
-get_send(struct storeclient *sc, const struct obj_ref *refs, size_t n)
+get_send(struct storeclient *sc, struct lane *l, const struct obj_ref *refs,
+    size_t n)
 {
 	uint8_t list[GET_OBJECTS * OBJ_REF_LEN];
 	struct get *g;
@@ -357,6 +388,7 @@ get_send(struct storeclient *sc, const struct obj_ref *refs, size_t n)
 		goto err1;
 	memcpy(g->refs, refs, n * sizeof(*refs));
 	g->n = n;
+	g->lane = l;
 	if ((fd = memfd_make("refs", list, n * OBJ_REF_LEN)) == -1)
 		goto err2;
 	g->id = storeclient_send(sc, STORE_GET, (uint32_t)n, fd);
@@ -364,7 +396,7 @@ get_send(struct storeclient *sc, const struct obj_ref *refs, size_t n)
 	if (g->id == 0)
 		goto err2;
 	TAILQ_INSERT_TAIL(&sc->gets, g, link);
-	sc->ngets++;
+	l->ngets++;
 	return (0);
 
 err2:
@@ -375,22 +407,31 @@ err0:
 	return (storeclient_fail(sc, errno));
 }
 
-int
-storeclient_kick(struct storeclient *sc)
+static int
+lane_kick(struct storeclient *sc, struct lane *l)
 {
 	size_t n;
 
-	while (sc->ngets < GETS_MAX && sc->want_at < sc->want_n) {
-		n = sc->want_n - sc->want_at;
+	while (l->ngets < GETS_MAX && l->want_at < l->want_n) {
+		n = l->want_n - l->want_at;
 		if (n > GET_OBJECTS)
 			n = GET_OBJECTS;
-		if (get_send(sc, sc->wants + sc->want_at, n) == -1)
+		if (get_send(sc, l, l->wants + l->want_at, n) == -1)
 			return (-1);
-		sc->want_at += n;
+		l->want_at += n;
 	}
-	if (sc->want_at == sc->want_n)
-		sc->want_at = sc->want_n = 0;
+	if (l->want_at == l->want_n)
+		l->want_at = l->want_n = 0;
 	return (0);
+}
+
+int
+storeclient_kick(struct storeclient *sc)
+{
+
+	if (lane_kick(sc, &sc->first) == -1)
+		return (-1);
+	return (lane_kick(sc, &sc->chunks));
 }
 
 struct pieces {
@@ -405,7 +446,7 @@ pieces_send(struct pieces *p)
 	size_t n = p->n;
 
 	p->n = 0;
-	return (n == 0 ? 0 : get_send(p->sc, p->refs, n));
+	return (n == 0 ? 0 : get_send(p->sc, &p->sc->first, p->refs, n));
 }
 
 static int
@@ -423,8 +464,8 @@ piece_add(void *cookie, const struct obj_ref *ref)
  * The chunks of a list are wanted next, before what was announced; a list has
  * so few of them that they may all be under way.
  */
-static int
-ask_pieces(struct storeclient *sc, const uint8_t *buf, size_t len)
+int
+storeclient_want_pieces(struct storeclient *sc, const uint8_t *buf, size_t len)
 {
 	struct pieces p = { .sc = sc };
 
@@ -460,30 +501,59 @@ get_take(struct storeclient *sc, struct get *g, uint8_t *buf, size_t *len)
 		get_free(sc, g);
 }
 
-int
-storeclient_fetch(void *cookie, const struct obj_ref *ref, uint8_t *buf,
-    size_t *len)
+/* Is it the next that was announced, and not yet requested? */
+static int
+lane_skip(struct lane *l, const struct obj_ref *ref)
 {
-	struct storeclient *sc = cookie;
+
+	if (l->want_at == l->want_n ||
+	    !obj_ref_equal(ref, &l->wants[l->want_at]))
+		return (0);
+	l->want_at++;
+	return (1);
+}
+
+/* Not announced, or out of order: a request of its own. */
+static struct get *
+get_alone(struct storeclient *sc, const struct obj_ref *ref)
+{
+
+	if (!lane_skip(&sc->first, ref))
+		(void)lane_skip(&sc->chunks, ref);
+	if (get_send(sc, &sc->first, ref, 1) == -1)
+		return (NULL);
+	return (TAILQ_LAST(&sc->gets, get_head));
+}
+
+int
+storeclient_fetch_alone(struct storeclient *sc, const struct obj_ref *ref,
+    uint8_t *buf, size_t *len)
+{
 	struct get *g;
 
 	if (storeclient_kick(sc) == -1)
 		return (-1);
-	/* Not announced, or out of order: a request of its own. */
-	if ((g = get_find(sc, ref)) == NULL) {
-		if (sc->want_at < sc->want_n &&
-		    obj_ref_equal(ref, &sc->wants[sc->want_at]))
-			sc->want_at++;
-		if (get_send(sc, ref, 1) == -1)
-			return (-1);
-		g = TAILQ_LAST(&sc->gets, get_head);
-	}
+	if ((g = get_find(sc, ref)) == NULL &&
+	    (g = get_alone(sc, ref)) == NULL)
+		return (-1);
 	while (g->id != 0) {
 		if (storeclient_wait(sc) == -1)
 			return (-1);
 	}
 	get_take(sc, g, buf, len);
-	if (ref->kind == OBJ_LIST && ask_pieces(sc, buf, *len) == -1)
+	return (0);
+}
+
+int
+storeclient_fetch(void *cookie, const struct obj_ref *ref, uint8_t *buf,
+    size_t *len)
+{
+	struct storeclient *sc = cookie;
+
+	if (storeclient_fetch_alone(sc, ref, buf, len) == -1)
+		return (-1);
+	if (ref->kind == OBJ_LIST &&
+	    storeclient_want_pieces(sc, buf, *len) == -1)
 		return (-1);
 	return (storeclient_kick(sc));
 }
@@ -495,7 +565,7 @@ storeclient_try(void *cookie, const struct obj_ref *ref, uint8_t *buf,
 	struct storeclient *sc = cookie;
 	struct get *g;
 
-	if (get_send(sc, ref, 1) == -1)
+	if (get_send(sc, &sc->first, ref, 1) == -1)
 		return (-1);
 	g = TAILQ_LAST(&sc->gets, get_head);
 	g->soft = 1;

@@ -29,17 +29,29 @@ void storeclient_free(struct storeclient *);
  */
 int storeclient_want(struct storeclient *, const struct obj_ref *);
 
+/* The same for a chunk of a file; these have an order of their own. */
+int storeclient_want_chunk(struct storeclient *, const struct obj_ref *);
+
 /* Whether the asked-for objects that wait to be requested are few. */
 int storeclient_hungry(const struct storeclient *);
+int storeclient_hungry_chunks(const struct storeclient *);
 
 /* Send what was asked for as far as there is room under way.  0 or -1. */
 int storeclient_kick(struct storeclient *);
 
-/* An obj_fetch_fn; the cookie is the storeclient. */
+/* An obj_fetch_fn; the cookie is the storeclient.  The chunks of a list are
+ * asked for at once. */
 int storeclient_fetch(void *, const struct obj_ref *, uint8_t *, size_t *);
 
+/* The same, but whoever wants the chunks of a list asks for them. */
+int storeclient_fetch_alone(struct storeclient *, const struct obj_ref *,
+    uint8_t *, size_t *);
+
+/* Ask for the chunks of a list that was fetched so, before all others. */
+int storeclient_want_pieces(struct storeclient *, const uint8_t *, size_t);
+
 /*
- * The same for an object that the job can do without: what the store cannot
+ * The same as storeclient_fetch for an object that the job can do without: what the store cannot
  * give is ENOENT, and no later call fails for it.
  */
 int storeclient_try(void *, const struct obj_ref *, uint8_t *, size_t *);

@@ -9,13 +9,25 @@
 #include "lib/object.h"
 #include "proto/job_types.h"
 
-#define GETS_MAX        4       /* batches under way or not yet used up */
+#define GETS_MAX        4       /* batches of a lane, see struct lane */
 #define PUTS_MAX        4       /* unanswered puts */
 #define GET_OBJECTS     256     /* of one batch */
+
+/*
+ * Objects that are fetched in the order in which they were asked for.  There
+ * are two such orders: lists, and whatever else is read one after the other;
+ * and the chunks of files, which are known only when the lists are there.
+ */
+struct lane {
+	struct obj_ref *wants;
+	size_t want_at, want_n, want_cap;
+	size_t ngets;           /* of it, under way or not yet used up */
+};
 
 /* A GET: what was asked for, in order, and what has come of it. */
 struct get {
 	TAILQ_ENTRY(get) link;
+	struct lane *lane;
 	uint64_t id;            /* 0 once answered */
 	struct obj_ref *refs;
 	size_t n;               /* asked for; after the answer, served */
@@ -30,7 +42,7 @@ struct get {
 /*
  * Invariants:
  *  1. Every get in the list has next < n, or is the one being fetched from.
- *  2. wants[want_at..want_n) are asked for and in no get.
+ *  2. wants[want_at..want_n) of a lane are asked for and in no get.
  *  3. Once failed is set, nothing more is sent.
  */
 struct storeclient {
@@ -45,9 +57,7 @@ struct storeclient {
 	uint8_t *packet;
 
 	TAILQ_HEAD(get_head, get) gets;
-	size_t ngets;
-	struct obj_ref *wants;
-	size_t want_at, want_n, want_cap;
+	struct lane first, chunks;
 
 	uint8_t *put;           /* records that wait to be sent */
 	size_t put_len, put_cap, put_objects;
