@@ -1,5 +1,5 @@
 /*
- * Loads a job's change list from the host.
+ * Loads a job's change list from the host, and picks from it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -99,4 +99,61 @@ changes_load(struct objget *og, const struct job_record *rec, uint8_t **buf,
 err0:
 	free(g.p);
 	return (EXIT_NO);
+}
+
+/* A path as the user writes it: "./d/", "/workspace/d" and "d" are one. */
+static const char *
+plain_path(const char *p, size_t *n)
+{
+	if (strncmp(p, "/workspace/", 11) == 0)
+		p += 11;
+	while (p[0] == '.' && p[1] == '/')
+		p += 2;
+	*n = strlen(p);
+	while (*n > 0 && p[*n - 1] == '/')
+		--*n;
+	return (p);
+}
+
+static int
+path_covers(const char *want, const struct change *c)
+{
+	const char *p;
+	size_t n;
+
+	p = plain_path(want, &n);
+	return (c->path_len >= n && memcmp(c->path, p, n) == 0 &&
+	    (c->path_len == n || c->path[n] == '/'));
+}
+
+int
+changes_selected(char *const *want, int n, const struct change *c)
+{
+	int i;
+
+	for (i = 0; i < n; i++)
+		if (path_covers(want[i], c))
+			return (1);
+	return (n == 0);
+}
+
+int
+changes_wanted(const uint8_t *list, size_t len, char *const *want, int n)
+{
+	struct change_iter it;
+	struct change c;
+	int i, hit;
+
+	for (i = 0; i < n; i++) {
+		if (change_iter_init(&it, list, len) == -1)
+			return (EXIT_OURS);
+		for (hit = 0; !hit && change_iter_next(&it, &c) == 1;)
+			hit = path_covers(want[i], &c);
+		if (!hit) {
+			out_warn("%s: the job changed no such path (errand "
+			    "diff lists them)", want[i]);
+			return (EXIT_NO);
+		}
+	}
+	return (0);
 }

@@ -12,4 +12,14 @@
 int changes_load(struct objget *, const struct job_record *, uint8_t **,
     size_t *);
 
+/**
+ * changes_selected(want, n, c):
+ * Is the change one of the ${n} paths, or below one?  Without any, all are.
+ */
+int changes_selected(char *const *, int, const struct change *);
+
+/* Is each of the ${n} paths one that the list has?  0, or an exit code after
+ * saying which is not. */
+int changes_wanted(const uint8_t *, size_t, char *const *, int);
+
 #endif /* !ERRAND_CHANGES_H */

@@ -1,7 +1,8 @@
 /*
- * errand fetch -o: the changed files into a new directory.  Writes only below
- * that directory; every path is resolved beneath it without following links,
- * and links are made last.
+ * errand fetch: the changed files into a new directory (-o), or into the tree
+ * they came from (--apply: apply_job.c).  Here it writes only below the new
+ * directory; every path is resolved beneath it without following links, and
+ * links are made last.
  */
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -15,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "apply_job.h"
 #include "changes.h"
 #include "cmd.h"
 #include "common.h"
@@ -47,64 +49,6 @@ struct fetch {
 	size_t len;
 	uint64_t files, bytes, deleted;
 };
-
-/* A path as the user writes it: "./d/", "/workspace/d" and "d" are one. */
-static const char *
-plain_path(const char *p, size_t *n)
-{
-	if (strncmp(p, "/workspace/", 11) == 0)
-		p += 11;
-	while (p[0] == '.' && p[1] == '/')
-		p += 2;
-	*n = strlen(p);
-	while (*n > 0 && p[*n - 1] == '/')
-		--*n;
-	return (p);
-}
-
-static int
-path_covers(const char *want, const struct change *c)
-{
-	const char *p;
-	size_t n;
-
-	p = plain_path(want, &n);
-	return (c->path_len >= n && memcmp(c->path, p, n) == 0 &&
-	    (c->path_len == n || c->path[n] == '/'));
-}
-
-static int
-selected(const struct fetch *f, const struct change *c)
-{
-	int i;
-
-	for (i = 0; i < f->nwant; i++)
-		if (path_covers(f->want[i], c))
-			return (1);
-	return (f->nwant == 0);
-}
-
-/* Every path that was asked for must be one that the job changed. */
-static int
-check_wanted(const struct fetch *f)
-{
-	struct change_iter it;
-	struct change c;
-	int i, hit;
-
-	for (i = 0; i < f->nwant; i++) {
-		if (change_iter_init(&it, f->list, f->len) == -1)
-			return (EXIT_OURS);
-		for (hit = 0; !hit && change_iter_next(&it, &c) == 1;)
-			hit = path_covers(f->want[i], &c);
-		if (!hit) {
-			out_warn("%s: the job changed no such path (errand "
-			    "diff lists them)", f->want[i]);
-			return (EXIT_NO);
-		}
-	}
-	return (0);
-}
 
 static int
 beneath(int dirfd, const char *path, int flags)
@@ -259,7 +203,7 @@ dir_modes(struct fetch *f)
 	if (change_iter_init(&it, f->list, f->len) == -1)
 		return (-1);
 	while (change_iter_next(&it, &c) == 1) {
-		if (c.kind != TREE_DIR || !is_late(&c) || !selected(f, &c))
+		if (c.kind != TREE_DIR || !is_late(&c) || !changes_selected(f->want, f->nwant, &c))
 			continue;
 		if (n == cap) {
 			cap = cap == 0 ? 64 : cap * 2;
@@ -309,7 +253,7 @@ fetch_pass(struct fetch *f, enum pass pass)
 	if (change_iter_init(&it, f->list, f->len) == -1)
 		return (-1);
 	while (rc == 0 && change_iter_next(&it, &c) == 1) {
-		if (!selected(f, &c))
+		if (!changes_selected(f->want, f->nwant, &c))
 			continue;
 		pump(f);
 		if (c.op == CHANGE_DELETE) {
@@ -341,7 +285,7 @@ want_all(struct fetch *f)
 		return;
 	while (change_iter_next(&it, &c) == 1)
 		if (c.kind == TREE_FILE && c.ref.kind == OBJ_CHUNK &&
-		    selected(f, &c))
+		    changes_selected(f->want, f->nwant, &c))
 			(void)objget_want(f->g, &c.ref);
 }
 
@@ -385,7 +329,8 @@ fetch_job(struct session *s, const char *name, const char *dir,
 	    (rc = changes_load(f->g, rec, &buf, &f->len)) != 0)
 		goto done;
 	f->list = buf;
-	if ((rc = check_wanted(f)) == 0 && (rc = fetch_into(f, dir)) == 0 && !s->quiet)
+	if ((rc = changes_wanted(f->list, f->len, f->want,
+	    f->nwant)) == 0 && (rc = fetch_into(f, dir)) == 0 && !s->quiet)
 		out_warn("fetched %llu files, %s into %s%s",
 		    (unsigned long long)f->files, text_bytes(f->bytes), dir,
 		    f->deleted > 0 ? "; deletions are only in errand diff" :
@@ -403,33 +348,74 @@ done:
 	return (rc);
 }
 
+/* The record first: what to do with the job is all in it. */
+static int
+fetch_apply(struct session *s, const char *name, const struct apply_how *how)
+{
+	struct job_record *rec;
+	int rc;
+
+	if ((rec = calloc(1, sizeof(*rec))) == NULL)
+		return (EXIT_OURS);
+	if ((rc = common_record(s, name, rec)) == 0)
+		rc = apply_job(s, rec, how);
+	free(rec);
+	return (rc);
+}
+
+enum { OPT_APPLY = 600, OPT_CONFLICTS, OPT_INTO };
+
+static int
+check_options(int argc, const char *dir, int apply,
+    const struct apply_how *how)
+{
+	if (argc - optind < 1)
+		return (out_usage("fetch needs a JOB"));
+	if (!apply && (how->conflicts || how->into != NULL))
+		return (out_usage("--conflicts and --into go with --apply"));
+	if (apply && dir != NULL)
+		return (out_usage("-o and --apply are two different things"));
+	if (!apply && dir == NULL)
+		return (out_usage("fetch needs -o DIR, a directory that does "
+		    "not exist yet, or --apply"));
+	return (0);
+}
+
 int
 cmd_fetch(int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{ "output", required_argument, NULL, 'o' }, COMMON_OPTS
+		{ "output", required_argument, NULL, 'o' },
+		{ "apply", no_argument, NULL, OPT_APPLY },
+		{ "conflicts", no_argument, NULL, OPT_CONFLICTS },
+		{ "into", required_argument, NULL, OPT_INTO }, COMMON_OPTS
 	};
 	static struct fetch f;
+	struct apply_how how = { .json_fd = STDOUT_FILENO };
 	struct session s = { 0 };
 	const char *dir = NULL;
-	int c, rc;
+	int c, rc, apply = 0;
 
 	while ((c = getopt_long(argc, argv, "o:qv", longs, NULL)) != -1) {
 		if (c == 'o')
 			dir = optarg;
+		else if (c == OPT_APPLY)
+			apply = 1;
+		else if (c == OPT_CONFLICTS)
+			how.conflicts = 1;
+		else if (c == OPT_INTO)
+			how.into = optarg;
 		else if ((rc = common_option(&s, "fetch", c, optarg)) != 0)
 			return (common_exit(rc));
 	}
-	if (argc - optind < 1)
-		return (out_usage("fetch needs a JOB"));
-	if (dir == NULL)
-		return (out_usage("fetch needs -o DIR, a directory that does "
-		    "not exist yet"));
-	f.want = argv + optind + 1;
-	f.nwant = argc - optind - 1;
+	if ((rc = check_options(argc, dir, apply, &how)) != 0)
+		return (rc);
+	f.want = how.want = argv + optind + 1;
+	f.nwant = how.nwant = argc - optind - 1;
 	if (session_hello(&s) == -1)
 		return (EXIT_NO);
-	rc = fetch_job(&s, argv[optind], dir, &f);
+	rc = apply ? fetch_apply(&s, argv[optind], &how) :
+	    fetch_job(&s, argv[optind], dir, &f);
 	session_close(&s);
 	return (rc);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "apply.h"
 #include "cmd.h"
 #include "common.h"
 #include "json.h"
@@ -119,6 +120,8 @@ list_root(struct ls *l, const char *given, int all)
 		out_warn("%s", why);
 		return (EXIT_OURS);
 	}
+	if ((rc = apply_recover(root, 0)) != 0)
+		return (rc);
 	if ((fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) == -1) {
 		out_warn("%s: %s", root, strerror(errno));
 		return (EXIT_OURS);

@@ -11,12 +11,15 @@
 
 #include <sodium.h>
 
+#include "apply.h"
+#include "apply_job.h"
 #include "cmd.h"
 #include "follow.h"
 #include "gitls.h"
 #include "json.h"
 #include "lib/io.h"
 #include "lib/text.h"
+#include "origin.h"
 #include "out.h"
 #include "progress.h"
 #include "run_opts.h"
@@ -124,6 +127,8 @@ find_root(struct run *r)
 	} else
 		rc = select_find_root(".", r->o.include_all, r->root, &mode,
 		    why);
+	if (rc == 0 && (rc = apply_recover(r->root, r->s.quiet)) != 0)
+		return (rc);
 	if (rc == 0) {
 		fd = open(r->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (fd == -1)
@@ -283,9 +288,11 @@ remember(struct run *r)
 
 	if (r->sub.scan != NULL)
 		(void)scan_save(r->sub.scan);
-	if (r->sel != NULL)
+	if (r->sel != NULL) {
 		(void)state_last_set(r->root, r->s.host->tenant,
 		    r->f.record.id);
+		(void)origin_set(r->f.record.id, r->root, &js->root);
+	}
 	if (r->s.quiet || r->s.json)
 		return;
 	if (r->sel != NULL)
@@ -319,6 +326,24 @@ summary(const struct run *r)
 	    (unsigned long long)rec->changes.count,
 	    rec->changes.count == 1 ? "" : "s",
 	    rec->changes.count > 0 ? " (errand diff last)" : "");
+}
+
+/* --apply: when the command and everything around it went well. */
+static int
+apply(struct run *r, int rc)
+{
+	const struct apply_how how = { .into = r->root,
+	    .json_fd = STDERR_FILENO };
+
+	if (r->f.state != FOLLOW_RESULT)
+		return (rc);
+	if (rc == 0)
+		return (apply_job(&r->s, &r->f.record, &how));
+	if (!r->s.quiet && r->f.record.changes.count > 0)
+		out_warn("nothing was applied, since it did not succeed; "
+		    "errand fetch %s --apply does it all the same",
+		    r->f.record.id);
+	return (rc);
 }
 
 static int
@@ -356,7 +381,7 @@ run_job(struct run *r)
 	rc = follow_run(&r->f);
 	event(r, "result");
 	summary(r);
-	return (rc);
+	return (r->o.apply ? apply(r, rc) : rc);
 }
 
 int

@@ -27,7 +27,7 @@ static const char overview[] =
 "  wait      until jobs have ended\n"
 "  kill      end jobs\n"
 "  diff      what a job changed\n"
-"  fetch     the changed files into a new directory\n"
+"  fetch     the changed files into a new directory, or into the tree\n"
 "  receipt   the signed receipt\n"
 "  verify    check a receipt, offline\n"
 "  info      the host and what I may use of it\n"
@@ -47,6 +47,7 @@ static const struct help helps[] = {
 "      --no-snapshot     an empty workspace\n"
 "      --include-all     everything, ignored or not (never .git)\n"
 "      --strict          refuse when files change while they are read\n"
+"      --apply           on success, apply the changes here\n"
 "  -e, --env NAME=VALUE  set a variable; --passenv NAME sends the caller's,\n"
 "                        --env-file FILE those of a file\n"
 "      --cpus N --memory SIZE --pids N --disk SIZE\n"
@@ -94,8 +95,12 @@ static const struct help helps[] = {
 "T type changed.\n" },
 { "fetch",
 "usage: errand fetch JOB [PATH...] -o DIR\n"
+"       errand fetch JOB [PATH...] --apply [--conflicts] [--into DIR]\n"
 "\n"
-"Write the changed files into DIR, which must not exist.\n" },
+"Write the changed files into DIR, which must not exist, or merge the changes\n"
+"into the tree they came from: all or nothing.\n"
+"      --conflicts       apply what can be, mark the rest; exits 121\n"
+"      --into DIR        apply to another tree\n" },
 { "receipt", "usage: errand receipt JOB [-o FILE] [--json]\n" },
 { "verify",
 "usage: errand verify FILE [--host-key KEY] [--json]\n"

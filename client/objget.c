@@ -7,6 +7,7 @@
 
 #include "lib/list.h"
 #include "lib/objrec.h"
+#include "lib/tree.h"
 #include "objget.h"
 
 struct held {
@@ -212,6 +213,21 @@ read_ahead(struct objget *g, const uint8_t *buf, size_t len)
 			(void)objget_want(g, &item.ref);
 }
 
+/* So are the parts of a directory that has more than one. */
+static void
+read_ahead_tree(struct objget *g, const uint8_t *buf, size_t len)
+{
+	struct tree_iter it;
+	struct obj_ref part;
+	uint32_t entries;
+
+	if (tree_iter_init(&it, buf, len) == -1 || it.level == 0)
+		return;
+	g->at = g->n = 0;
+	while (tree_part_next(&it, &part, &entries) == 1)
+		(void)objget_want(g, &part);
+}
+
 int
 objget_fetch(void *cookie, const struct obj_ref *ref, uint8_t *buf,
     size_t *len)
@@ -232,6 +248,8 @@ objget_fetch(void *cookie, const struct obj_ref *ref, uint8_t *buf,
 	*len = g->held[i].len;
 	if (ref->kind == OBJ_LIST)
 		read_ahead(g, buf, *len);
+	else if (ref->kind == OBJ_TREE)
+		read_ahead_tree(g, buf, *len);
 	return (0);
 }
 

@@ -25,7 +25,8 @@ void objget_free(struct objget *);
  */
 int objget_want(struct objget *, const struct obj_ref *);
 
-/* An obj_fetch_fn.  Lists that pass through are read ahead.  When it fails,
+/* An obj_fetch_fn.  What lists and the upper parts
+ * of directories name is read ahead.  When it fails,
  * objget_err says why. */
 int objget_fetch(void *, const struct obj_ref *, uint8_t *, size_t *);
 const struct err *objget_err(const struct objget *);

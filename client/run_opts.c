@@ -18,7 +18,7 @@ enum {
 	OPT_NO_SNAPSHOT = 256, OPT_INCLUDE_ALL, OPT_PASSENV, OPT_ENV_FILE,
 	OPT_CPUS, OPT_MEMORY, OPT_PIDS, OPT_DISK, OPT_TIMEOUT, OPT_CPU_TIME,
 	OPT_NET, OPT_AS_ROOT, OPT_NAME, OPT_ID, OPT_ON, OPT_TENANT, OPT_JSON,
-	OPT_STRICT, OPT_HELP
+	OPT_STRICT, OPT_APPLY, OPT_HELP
 };
 
 static const struct option longs[] = {
@@ -28,6 +28,7 @@ static const struct option longs[] = {
 	{ "no-snapshot", no_argument, NULL, OPT_NO_SNAPSHOT },
 	{ "include-all", no_argument, NULL, OPT_INCLUDE_ALL },
 	{ "strict", no_argument, NULL, OPT_STRICT },
+	{ "apply", no_argument, NULL, OPT_APPLY },
 	{ "env", required_argument, NULL, 'e' },
 	{ "passenv", required_argument, NULL, OPT_PASSENV },
 	{ "env-file", required_argument, NULL, OPT_ENV_FILE },
@@ -277,6 +278,9 @@ set_option(struct run_opts *o, int opt, const char *arg)
 	case OPT_STRICT:
 		o->strict = 1;
 		return (0);
+	case OPT_APPLY:
+		o->apply = 1;
+		return (0);
 	case OPT_PASSENV:
 		return (env_pass(o, arg));
 	case OPT_ENV_FILE:
@@ -325,6 +329,11 @@ check(const struct run_opts *o)
 	if (o->no_snapshot && (o->root != NULL || o->include_all))
 		return (out_usage("--no-snapshot sends nothing; it cannot be "
 		    "combined with -C or --include-all"));
+	if (o->apply && (o->no_snapshot || o->detach))
+		return (out_usage("--apply needs a tree that was sent, and "
+		    "somebody who waits; it cannot be combined with "
+		    "--no-snapshot or --detach (errand fetch JOB --apply "
+		    "does it later)"));
 	return (0);
 }
 

@@ -90,7 +90,7 @@ _errand_run() {
 		return ;;
 	esac
 	_errand_reply -W "-d --detach -C --root -w --workdir --no-snapshot
-	    --include-all --strict -e --env --passenv --env-file --cpus
+	    --include-all --strict --apply -e --env --passenv --env-file --cpus
 	    --memory --pids --disk --timeout --cpu-time --net --as-root
 	    --name --id --on --tenant -q --quiet -v --verbose --json --help
 	    --" -- "$cur"
@@ -130,7 +130,7 @@ _errand() {
 	diff)
 		own="--stat -z" ;;
 	fetch)
-		own="-o --output" ;;
+		own="-o --output --apply --conflicts --into" ;;
 	receipt)
 		own="-o" ;;
 	verify)
@@ -150,7 +150,7 @@ _errand() {
 	ls:-C | ls:--root)
 		_errand_reply -d -- "$cur"
 		return ;;
-	fetch:-o | fetch:--output)
+	fetch:-o | fetch:--output | fetch:--into)
 		_errand_reply -d -- "$cur"
 		return ;;
 	receipt:-o)

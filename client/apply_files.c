@@ -1,0 +1,275 @@
+/*
+ * Makes the new files of an apply, in the staging directory.  Writes there
+ * only; contents come from the host or from a merge.
+ */
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "apply_internal.h"
+#include "lib/content.h"
+#include "lib/io.h"
+#include "lib/size.h"
+
+/* Up to so many files are flushed each by itself; of more, the file system is
+ * flushed once, which is quicker from about here on. */
+#define FLUSH_EACH      16
+
+#define XATTR_LIST      4096
+#define XATTR_VALUE     65536
+
+static const struct jop *
+op_of(const struct apply *a, const struct source *s)
+{
+	return (&a->j.ops[s->op]);
+}
+
+static int
+is_link(const struct source *s)
+{
+	return (s->what == SOURCE_THEIRS && s->it->theirs.kind == TREE_LINK);
+}
+
+/* What the user attached to the old file stays with it. */
+static void
+copy_attributes(int from, int to)
+{
+	static char list[XATTR_LIST], value[XATTR_VALUE];
+	ssize_t n, len, i;
+
+	if ((n = flistxattr(from, list, sizeof(list))) <= 0)
+		return;
+	for (i = 0; i < n; i += (ssize_t)strlen(list + i) + 1) {
+		if (strncmp(list + i, "user.", 5) != 0 &&
+		    strcmp(list + i, "system.posix_acl_access") != 0)
+			continue;
+		len = fgetxattr(from, list + i, value, sizeof(value));
+		if (len >= 0)
+			(void)fsetxattr(to, list + i, value, (size_t)len, 0);
+	}
+}
+
+/* Owner and attributes of the file that is replaced, where that is allowed. */
+static void
+resemble(struct apply *a, const struct source *s, int fd)
+{
+	const struct jop *op = op_of(a, s);
+	const struct stat *old = &s->it->st;
+	const char *base;
+	struct stat st;
+	int dirfd, from;
+
+	if (op->type != JOP_REPLACE || s->it->copy)
+		return;
+	if (fstat(fd, &st) == 0 && (st.st_uid != old->st_uid ||
+	    st.st_gid != old->st_gid) &&
+	    fchown(fd, old->st_uid, old->st_gid) == -1 &&
+	    fchown(fd, (uid_t)-1, old->st_gid) == -1)
+		errno = 0;              /* it is ours, then */
+	dirfd = walk_parent(&a->w, op->path, op->path_len, &base);
+	if (dirfd == -1 || (from = openat(dirfd, base, O_RDONLY | O_NOFOLLOW |
+	    O_NONBLOCK | O_CLOEXEC)) == -1)
+		return;
+	copy_attributes(from, fd);
+	close(from);
+}
+
+static int
+fill(struct apply *a, const struct source *s, int fd)
+{
+	if (s->what == SOURCE_TEXT)
+		return (io_write(fd, s->it->text, s->it->text_len));
+	return (content_to_fd(&s->it->c.ref, s->it->c.size, apply_fetch, a,
+	    fd));
+}
+
+static int
+make_file(struct apply *a, const struct source *s, const char *name)
+{
+	int fd, rc = -1;
+
+	fd = openat(a->st.dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW |
+	    O_CLOEXEC, 0600);
+	if (fd == -1)
+		return (-1);
+	if (fill(a, s, fd) == -1)
+		goto done;
+	resemble(a, s, fd);
+	if (fchmod(fd, s->mode & 0777) == -1)
+		goto done;
+	if (a->nstaged <= FLUSH_EACH && fdatasync(fd) == -1)
+		goto done;
+	a->sum->bytes += s->what == SOURCE_TEXT ? s->it->text_len :
+	    s->it->c.size;
+	rc = 0;
+done:
+	io_close(&fd);
+	return (rc);
+}
+
+static int
+make_link(struct apply *a, const struct source *s, const char *name)
+{
+	char target[TREE_TARGET_MAX + 1];
+
+	memcpy(target, s->it->theirs.target, s->it->theirs.target_len);
+	target[s->it->theirs.target_len] = '\0';
+	return (symlinkat(target, a->st.dir, name));
+}
+
+static int
+make_one(struct apply *a, const struct source *s)
+{
+	char name[SLOT_LEN];
+	int rc;
+
+	stage_slot(name, 'n', op_of(a, s)->slot);
+	rc = is_link(s) ? make_link(a, s, name) : make_file(a, s, name);
+	if (rc == -1)
+		return (apply_fail(a, op_of(a, s)->path, op_of(a, s)->path_len,
+		    NULL));
+	return (apply_pulse(a));
+}
+
+static int
+is_long(const struct source *s)
+{
+	return (s->what == SOURCE_THEIRS && s->it->c.ref.kind == OBJ_LIST);
+}
+
+/* Small files first: they are asked for in windows, which a list ends. */
+static int
+make_all(struct apply *a, int lists)
+{
+	size_t i;
+
+	for (i = 0; !lists && i < a->nsrc; i++)
+		if (a->src[i].it != NULL && !is_link(&a->src[i]) &&
+		    a->src[i].what == SOURCE_THEIRS && !is_long(&a->src[i]))
+			(void)objget_want(a->o->g, &a->src[i].it->c.ref);
+	for (i = 0; i < a->nsrc; i++)
+		if (a->src[i].it != NULL && is_long(&a->src[i]) == lists &&
+		    make_one(a, &a->src[i]) == -1)
+			return (-1);
+	return (0);
+}
+
+/*
+ * Times.  A file gets the time of the apply, not that at which the job wrote
+ * it: tools like make, which compare it with what was built here meanwhile,
+ * must see that it is new.  In what order the job wrote its files is kept, in
+ * nanoseconds.
+ */
+struct stamp {
+	int64_t t;
+	size_t src;
+};
+
+static int
+by_time(const void *x, const void *y)
+{
+	const struct stamp *a = x, *b = y;
+
+	return (a->t < b->t ? -1 : a->t > b->t);
+}
+
+static int
+set_time(struct apply *a, const struct source *s, int64_t ns)
+{
+	struct timespec ts[2] = { { .tv_nsec = UTIME_OMIT }, {
+	    .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 } };
+	struct jop *op = &a->j.ops[s->op];
+	char name[SLOT_LEN];
+
+	stage_slot(name, 'n', op->slot);
+	if (utimensat(a->st.dir, name, ts, AT_SYMLINK_NOFOLLOW) == -1 ||
+	    jfile_stat(a->st.dir, name, &op->new) != 1)
+		return (-1);
+	op->new.ref = s->what == SOURCE_THEIRS && !is_link(s) ?
+	    s->it->c.ref : (struct obj_ref){ 0 };
+	return (0);
+}
+
+static int
+set_times(struct apply *a)
+{
+	struct timespec now;
+	struct stamp *v;
+	int64_t ns, rank;
+	size_t i, n = 0;
+	int rc = 0;
+
+	if (NEW_ARRAY(v, a->nsrc + 1) == -1)
+		return (-1);
+	for (i = 0; i < a->nsrc; i++) {
+		if (a->src[i].it == NULL)
+			continue;
+		v[n].t = a->src[i].what == SOURCE_TEXT ? INT64_MAX :
+		    a->src[i].it->c.mtime_ns;
+		v[n++].src = i;
+	}
+	if (n > 1)
+		qsort(v, n, sizeof(*v), by_time);
+	/* The clock that file systems stamp with. */
+	clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	rank = -(int64_t)n;
+	for (i = 0; rc == 0 && i < n; i++) {
+		if (i == 0 || v[i].t != v[i - 1].t)
+			rank++;
+		rc = set_time(a, &a->src[v[i].src], ns + rank);
+	}
+	free(v);
+	return (rc);
+}
+
+/*
+ * Is there room?  A long file may have holes, so of those only a full disk
+ * tells.
+ */
+static int
+check_space(struct apply *a)
+{
+	struct statvfs vfs;
+	uint64_t sure = 0;
+	size_t i;
+
+	for (i = 0; i < a->nsrc; i++) {
+		if (a->src[i].it == NULL || is_link(&a->src[i]))
+			continue;
+		a->need += a->src[i].what == SOURCE_TEXT ?
+		    a->src[i].it->text_len : a->src[i].it->c.size;
+		if (!is_long(&a->src[i]))
+			sure += a->src[i].it->c.size;
+	}
+	if (fstatvfs(a->st.root, &vfs) == -1 || vfs.f_frsize == 0 ||
+	    sure / vfs.f_frsize < vfs.f_bavail)
+		return (0);
+	errno = ENOSPC;
+	return (-1);
+}
+
+int
+files_stage(struct apply *a)
+{
+	size_t i;
+
+	for (i = 0; i < a->nsrc; i++)
+		a->nstaged += a->src[i].it != NULL;
+	if (check_space(a) == -1)
+		return (-1);
+	walk_forget(&a->w);
+	if (make_all(a, 0) == -1 || make_all(a, 1) == -1)
+		return (-1);
+	if (a->nstaged > FLUSH_EACH && syncfs(a->st.dir) == -1)
+		return (-1);
+	return (set_times(a));
+}

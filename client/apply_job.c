@@ -1,0 +1,164 @@
+/*
+ * The words of an apply: which tree, what was done, what is in the way.  Writes
+ * to stdout and stderr; the tree is changed by apply.c.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "apply.h"
+#include "apply_job.h"
+#include "changes.h"
+#include "json.h"
+#include "lib/text.h"
+#include "origin.h"
+#include "out.h"
+#include "state.h"
+
+/* The tree to apply to.  0, or an exit code after saying what is wrong. */
+static int
+find_tree(const struct job_record *rec, const char *into, char *root)
+{
+	struct obj_ref sent;
+
+	if (into != NULL) {
+		if (realpath(into, root) != NULL)
+			return (0);
+		out_warn("--into %s: %s", into, strerror(errno));
+		return (EXIT_OURS);
+	}
+	if (origin_get(rec->id, root, &sent) == -1) {
+		out_warn("job %s was not submitted from a tree of this user on "
+		    "this machine, as far as is known here; name the tree with "
+		    "--into DIR", rec->id);
+		return (EXIT_OURS);
+	}
+	if (!obj_ref_equal(&sent, &rec->submit.root)) {
+		out_warn("the host says that job %s had another tree than was "
+		    "sent; nothing was applied", rec->id);
+		return (EXIT_OURS);
+	}
+	if (access(root, F_OK) == 0)
+		return (0);
+	out_warn("%s, which job %s came from: %s; name another tree with "
+	    "--into DIR", root, rec->id, strerror(errno));
+	return (EXIT_OURS);
+}
+
+static void
+say_json(const struct job_record *rec, const char *root,
+    const struct apply_sum *s, int rc, int fd)
+{
+	json_t *o = json_object(), *v = json_array(), *c;
+	size_t i;
+
+	json_object_set_new(o, "event", json_string("applied"));
+	json_object_set_new(o, "job", json_string(rec->id));
+	json_set_bytes(o, "root", root, strlen(root));
+	json_object_set_new(o, "exit_code", json_integer(rc));
+	json_object_set_new(o, "paths", json_integer((json_int_t)(s->created +
+	    s->modified + s->deleted)));
+	json_object_set_new(o, "created", json_integer((json_int_t)
+	    s->created));
+	json_object_set_new(o, "modified", json_integer((json_int_t)
+	    s->modified));
+	json_object_set_new(o, "deleted", json_integer((json_int_t)
+	    s->deleted));
+	json_object_set_new(o, "bytes", json_integer((json_int_t)s->bytes));
+	for (i = 0; i < s->n; i++) {
+		c = json_object();
+		json_set_bytes(c, "path", s->v[i].path, s->v[i].len);
+		json_object_set_new(c, "conflict", json_string(
+		    merge_words(s->v[i].why)));
+		json_array_append_new(v, c);
+	}
+	json_object_set_new(o, "conflicts", v);
+	(void)json_print(o, fd);
+}
+
+static void
+say_applied(const struct apply_sum *s)
+{
+	uint64_t n = s->created + s->modified + s->deleted;
+
+	out_warn("applied %llu path%s (%llu created, %llu modified, %llu "
+	    "deleted), %s", (unsigned long long)n, n == 1 ? "" : "s",
+	    (unsigned long long)s->created, (unsigned long long)s->modified,
+	    (unsigned long long)s->deleted, text_bytes(s->bytes));
+}
+
+static void
+say_conflicts(const struct apply_sum *s, const char *name,
+    const struct apply_how *how)
+{
+	size_t i;
+
+	for (i = 0; i < s->n; i++)
+		out_warn("conflict: %s: %s%s%s", out_escape(s->v[i].path,
+		    s->v[i].len), merge_words(s->v[i].why),
+		    s->v[i].what != NULL ? "; " : "", s->v[i].what != NULL ?
+		    s->v[i].what : "");
+	if (!how->conflicts)
+		out_warn("nothing was changed; to apply the rest and mark "
+		    "these: errand fetch %s --apply --conflicts", name);
+}
+
+static int
+apply_list(struct session *s, const struct job_record *rec,
+    const struct apply_how *how, struct apply_opts *o)
+{
+	struct apply_sum sum = { 0 };
+	char cache[PATH_MAX];
+	int rc;
+
+	if (state_tree_path(s->host->host_key, s->host->tenant, o->root,
+	    cache) == 0)
+		o->cache = cache;
+	rc = apply_run(o, &sum);
+	if (s->json && (rc == 0 || rc == EXIT_CONFLICT))
+		say_json(rec, o->root, &sum, rc, how->json_fd);
+	else if (rc == EXIT_CONFLICT) {
+		if (how->conflicts)
+			say_applied(&sum);
+		say_conflicts(&sum, rec->id, how);
+	} else if (rc == 0 && !s->quiet)
+		say_applied(&sum);
+	apply_sum_done(&sum);
+	return (rc);
+}
+
+int
+apply_job(struct session *s, const struct job_record *rec,
+    const struct apply_how *how)
+{
+	struct apply_opts o = { .s = s, .rec = rec, .want = how->want,
+	    .nwant = how->nwant, .conflicts = how->conflicts };
+	char root[PATH_MAX];
+	uint8_t *buf = NULL;
+	int rc = EXIT_OURS;
+
+	if ((o.g = objget_new(s)) == NULL)
+		return (EXIT_OURS);
+	if ((rc = changes_load(o.g, rec, &buf, &o.len)) != 0)
+		goto done;
+	o.list = buf;
+	if (!rec->changes.complete) {
+		out_warn("the changes of job %s are incomplete; nothing was "
+		    "applied (errand fetch -o DIR gets what there is)",
+		    rec->id);
+		rc = EXIT_OURS;
+		goto done;
+	}
+	if ((rc = changes_wanted(buf, o.len, how->want, how->nwant)) != 0 ||
+	    (rc = find_tree(rec, how->into, root)) != 0)
+		goto done;
+	o.root = root;
+	rc = apply_list(s, rec, how, &o);
+done:
+	free(buf);
+	objget_free(o.g);
+	return (rc);
+}

@@ -1,0 +1,22 @@
+#ifndef ERRAND_APPLY_JOB_H
+#define ERRAND_APPLY_JOB_H
+
+#include "session.h"
+
+/* Apply a job's changes, for a command: finds the tree, says what was done. */
+struct apply_how {
+	const char *into;       /* another tree than it came from, or NULL */
+	char *const *want;      /* paths, as for fetch */
+	int nwant;
+	int conflicts;
+	int json_fd;            /* where --json goes */
+};
+
+/**
+ * apply_job(s, rec, how):
+ * Return an exit code, after saying everything.  The job must have ended.
+ */
+int apply_job(struct session *, const struct job_record *,
+    const struct apply_how *);
+
+#endif /* !ERRAND_APPLY_JOB_H */
