@@ -22,13 +22,16 @@
 #include "lib/objrec.h"
 #include "pack.h"
 
-#define BUF_LEN         (1024 * 1024)
+#define BUF_LEN         (512U * 1024)
+#define EARLY           (256U * 1024)   /* then the disk may begin */
 #define NAME_LEN        16
 #define FILES           64              /* sealed packs held open */
 #define SAMPLE          512
 #define NOISE           200
 
 _Static_assert(PACK_REC_HEAD >= OBJREC_HEAD, "squeeze needs the room");
+_Static_assert(BUF_LEN >= EARLY + 2 * (PACK_REC_HEAD + OBJ_MAX),
+    "one record more fits");
 
 struct pack_file {
 	uint32_t number;        /* 0: the slot is free */
@@ -364,6 +367,23 @@ packs_flushes(const struct packs *ps)
 	return (ps->flushes);
 }
 
+/*
+ * Let the disk begin with what was just handed to the kernel, while we hash
+ * what comes next; the barrier then waits for less.  Whole pages only: one
+ * that is being written would hold up who adds to it.
+ */
+static void
+begin_writing(const struct packs *ps)
+{
+	const uint64_t page = 4096;
+	uint64_t from = ps->written & ~(page - 1);
+	uint64_t to = (ps->written + ps->fill) & ~(page - 1);
+
+	if (ps->fill >= EARLY)
+		(void)sync_file_range(ps->fd, (off_t)from, (off_t)(to - from),
+		    SYNC_FILE_RANGE_WRITE);
+}
+
 int
 pack_write(struct packs *ps)
 {
@@ -371,6 +391,7 @@ pack_write(struct packs *ps)
 		return (0);
 	if (io_pwrite(ps->fd, ps->buf, ps->fill, (off_t)ps->written) == -1)
 		return (-1);
+	begin_writing(ps);
 	ps->written += ps->fill;
 	ps->fill = 0;
 	return (0);
@@ -386,7 +407,7 @@ room(struct packs *ps)
 		errno = ENOSPC;
 		return (-1);
 	}
-	if (ps->fill > BUF_LEN - most)
+	if (ps->fill >= EARLY + most)
 		return (pack_write(ps));
 	return (0);
 }

@@ -45,6 +45,7 @@ static const struct sandbox_rule rules[] = {
 	ALLOW(pwrite64),
 	ALLOW(pwritev),
 	ALLOW(fdatasync),
+	ALLOW(sync_file_range), /* to begin with it early */
 	ALLOW(fsync),
 	ALLOW(lseek),
 	/* the index: its pages, a larger map (msync: where pages are mapped
