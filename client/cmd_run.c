@@ -15,7 +15,6 @@
 #include "apply_job.h"
 #include "cmd.h"
 #include "follow.h"
-#include "gitls.h"
 #include "json.h"
 #include "lib/io.h"
 #include "lib/text.h"
@@ -38,7 +37,6 @@ struct run {
 	char root[PATH_MAX];    /* "" without a snapshot */
 	char workdir[PATH_MAX];
 	char cache[PATH_MAX];
-	char *commit;
 	unsigned notes;
 	int waits;              /* it was said that the job waits */
 };
@@ -143,26 +141,8 @@ find_root(struct run *r)
 		out_warn("%s", why);
 		return (EXIT_OURS);
 	}
+	select_notes(r->sel, note, r);
 	return (find_workdir(r));
-}
-
-/* The commit the tree is at, when there is one. */
-static void
-find_commit(struct run *r)
-{
-	static const char *const argv[] = { GIT_SAFE, "rev-parse", "--verify",
-	    "-q", "HEAD", NULL };
-	size_t len;
-	char *out;
-
-	if (r->sel == NULL || select_mode_of(r->sel) != SELECT_GIT)
-		return;
-	if (gitls_output(argv, r->root, NULL, 0, &out, &len) == 0 &&
-	    len > 20 && len < 100) {
-		out[len - 1] = '\0';
-		r->commit = out;
-	} else
-		free(out);
 }
 
 static int
@@ -356,13 +336,13 @@ run_job(struct run *r)
 		return (EXIT_OURS);
 	if ((rc = find_root(r)) != 0)
 		return (rc);
-	find_commit(r);
 	/* The host's key names the cache of the tree; without a tree there is
 	 * nothing to wait for before the request. */
 	if (r->sel != NULL && session_hello(&r->s) == -1)
 		return (EXIT_OURS);
 	fill_submit(r);
-	if ((rc = submit_spec(&r->sub, r->workdir, r->commit, NULL)) != 0)
+	if ((rc = submit_spec(&r->sub, r->workdir,
+	    r->sel != NULL ? select_commit(r->sel) : NULL, NULL)) != 0)
 		return (rc);
 	follow_early(0);
 	if ((rc = send_tree(r)) != 0)
@@ -412,7 +392,6 @@ cmd_run(int argc, char **argv)
 	scan_free(r->sub.scan);
 	objtab_free(r->sub.extra);
 	select_free(r->sel);
-	free(r->commit);
 	free(r);
 	return (rc);
 }

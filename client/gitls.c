@@ -1,27 +1,21 @@
 /*
- * Runs git ls-files and git check-ignore; reads nothing else.
+ * Runs programs, git above all, with an environment that redirects nothing.
  */
-#include <sys/stat.h>
 #include <sys/wait.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "gitls.h"
 #include "lib/io.h"
-#include "proto/limits.h"
 
 #define SILENCE_MS      60000   /* git says nothing: it waits for something */
-#define GITLS_NEST_MAX  32      /* repositories inside repositories */
 #define GITLS_OUT_MAX   (1024UL * 1024 * 1024)
 
 extern char **environ;
@@ -66,10 +60,17 @@ path_cmp(const void *a, const void *b)
 	return (strcmp(*(const char *const *)a, *(const char *const *)b));
 }
 
-int
-pathset_sort(struct pathset *ps)
+static int
+fold_cmp(const void *a, const void *b)
 {
-	size_t i, n = 0, sorted = 1;
+	return (strcasecmp(*(const char *const *)a, *(const char *const *)b));
+}
+
+int
+pathset_sort(struct pathset *ps, int fold)
+{
+	int (*cmp)(const void *, const void *) = fold ? fold_cmp : path_cmp;
+	size_t i, n = 0, sorted = !fold;
 	char *p = ps->buf;
 
 	if ((ps->v = calloc(ps->n + 1, sizeof(*ps->v))) == NULL)
@@ -81,7 +82,7 @@ pathset_sort(struct pathset *ps)
 	}
 	if (sorted)
 		return (0);
-	qsort(ps->v, ps->n, sizeof(*ps->v), path_cmp);
+	qsort(ps->v, ps->n, sizeof(*ps->v), cmp);
 	for (i = 0; i < ps->n; i++)
 		if (n == 0 || strcmp(ps->v[n - 1], ps->v[i]) != 0)
 			ps->v[n++] = ps->v[i];
@@ -95,6 +96,7 @@ git_env(void)
 {
 	static const char *const drop[] = { "GIT_NO_LAZY_FETCH=",
 	    "GIT_ALLOW_PROTOCOL=", "GIT_DIR=", "GIT_WORK_TREE=",
+	    "GIT_COMMON_DIR=",
 	    "GIT_INDEX_FILE=", "GIT_OBJECT_DIRECTORY=", "GIT_EXTERNAL_DIFF=",
 	    "GIT_PAGER=", "GIT_TRACE", "LC_ALL=", "GIT_LITERAL_PATHSPECS=" };
 	static char lc[] = "LC_ALL=C", locks[] = "GIT_OPTIONAL_LOCKS=0";
@@ -245,219 +247,4 @@ err1:
 	io_close(&ip[1]);
 err0:
 	return (-1);
-}
-
-struct gitls {
-	const char *root;
-	struct pathset *files;  /* result */
-	struct pathset empty;   /* candidates: empty directories */
-	char *why;
-};
-
-static int list_repo(struct gitls *, const char *, int);
-
-/* prefix/path, or path; at most PATH_MAX. */
-static int
-join(char *out, const char *prefix, const char *path)
-{
-	int n;
-
-	n = snprintf(out, PATH_MAX, "%s%s%s", prefix, *prefix != '\0' ? "/" :
-	    "", path);
-	if (n < 0 || n >= PATH_MAX) {
-		errno = ENAMETOOLONG;
-		return (-1);
-	}
-	return (0);
-}
-
-/* Is there a repository in root/rel? */
-static int
-is_repo(const struct gitls *g, const char *rel)
-{
-	char p[PATH_MAX];
-
-	if (snprintf(p, sizeof(p), "%s/%s/.git", g->root, rel) >=
-	    (int)sizeof(p))
-		return (0);
-	return (access(p, F_OK) == 0);
-}
-
-static int
-is_dir(const struct gitls *g, const char *rel)
-{
-	char p[PATH_MAX];
-	struct stat st;
-
-	if (snprintf(p, sizeof(p), "%s/%s", g->root, rel) >= (int)sizeof(p))
-		return (0);
-	return (lstat(p, &st) == 0 && S_ISDIR(st.st_mode));
-}
-
-/* Collect directories below root/rel that have nothing in them. */
-static int
-find_empty(struct gitls *g, const char *rel, int depth)
-{
-	char p[PATH_MAX];
-	const struct dirent *de;
-	int some = 0, rc = 0;
-	DIR *d;
-
-	if (depth > 1000 || snprintf(p, sizeof(p), "%s/%s", g->root, rel) >=
-	    (int)sizeof(p) || (d = opendir(p)) == NULL)
-		return (0);
-	while (rc == 0 && (de = readdir(d)) != NULL) {
-		if (strcmp(de->d_name, ".") == 0 ||
-		    strcmp(de->d_name, "..") == 0)
-			continue;
-		some = 1;
-		if (de->d_type != DT_DIR || strcasecmp(de->d_name, ".git") == 0)
-			continue;
-		if (join(p, rel, de->d_name) == 0)
-			rc = find_empty(g, p, depth + 1);
-	}
-	closedir(d);
-	if (rc == 0 && !some)
-		rc = pathset_add(&g->empty, rel, strlen(rel));
-	return (rc);
-}
-
-/* One path of ls-files -o -c: a file, or a directory that is a repository. */
-static int
-take_path(struct gitls *g, const char *prefix, char *path, int nest)
-{
-	char full[PATH_MAX];
-	size_t len = strlen(path);
-	int slash = len > 0 && path[len - 1] == '/';
-
-	if (slash)
-		path[len - 1] = '\0';
-	if (join(full, prefix, path) == -1)
-		return (0);
-	if (slash || (is_repo(g, full) && is_dir(g, full)))
-		return (is_repo(g, full) ? list_repo(g, full, nest + 1) : 0);
-	return (pathset_add(g->files, full, strlen(full)));
-}
-
-/* The untracked directories: where empty ones may be. */
-static int
-take_dirs(struct gitls *g, const char *dir, const char *prefix)
-{
-	const char *const argv[] = { GIT_SAFE, "ls-files", "-z", "-o",
-	    "--directory", "--exclude-standard", NULL };
-	char *out, *p, full[PATH_MAX];
-	size_t len, n;
-	int rc;
-
-	if ((rc = gitls_output(argv, dir, NULL, 0, &out, &len)) != 0)
-		return (-1);
-	for (p = out; rc == 0 && p < out + len; p += n + 1) {
-		n = strnlen(p, (size_t)(out + len - p));
-		if (n < 2 || p[n - 1] != '/')
-			continue;
-		p[n - 1] = '\0';
-		if (join(full, prefix, p) == 0 && !is_repo(g, full))
-			rc = find_empty(g, full, 0);
-	}
-	free(out);
-	return (rc);
-}
-
-static int
-list_repo(struct gitls *g, const char *prefix, int nest)
-{
-	const char *const argv[] = { GIT_SAFE, "ls-files", "-z", "-c", "-o",
-	    "--exclude-standard", NULL };
-	char dir[PATH_MAX], *out, *p;
-	size_t len, n;
-	int rc;
-
-	if (nest > GITLS_NEST_MAX || snprintf(dir, sizeof(dir), "%s/%s",
-	    g->root, prefix) >= (int)sizeof(dir)) {
-		errno = ELOOP;
-		return (-1);
-	}
-	rc = gitls_output(argv, dir, NULL, 0, &out, &len);
-	if (rc != 0) {
-		snprintf(g->why, LIMIT_TEXT, rc == -1 ? "cannot run git: %s" :
-		    "git ls-files failed in %s; run it there to see why "
-		    "(an unsafe owner is mended with git config safe.directory)",
-		    rc == -1 ? strerror(errno) : dir);
-		free(out);
-		return (-1);
-	}
-	for (p = out; rc == 0 && p < out + len; p += n + 1) {
-		n = strnlen(p, (size_t)(out + len - p));
-		if (n > 0)
-			rc = take_path(g, prefix, p, nest);
-		if (rc == -1)
-			break;
-	}
-	free(out);
-	return (rc == 0 ? take_dirs(g, dir, prefix) : -1);
-}
-
-/* Of the empty directories, keep those that no rule excludes. */
-static int
-keep_empty(struct gitls *g)
-{
-	const char *const argv[] = { GIT_SAFE, "check-ignore", "-z", "--stdin",
-	    NULL };
-	struct pathset ignored = { 0 };
-	char *out, *p, buf[PATH_MAX + 1];
-	size_t len, n, i;
-	int rc;
-
-	if (g->empty.n == 0)
-		return (0);
-	rc = gitls_output(argv, g->root, g->empty.buf, g->empty.len, &out,
-	    &len);
-	if (rc == -1)
-		return (-1);
-	for (p = out; p != NULL && p < out + len; p += n + 1) {
-		n = strnlen(p, (size_t)(out + len - p));
-		if (pathset_add(&ignored, p, n) == -1)
-			goto err0;
-	}
-	if (pathset_sort(&ignored) == -1 || pathset_sort(&g->empty) == -1)
-		goto err0;
-	for (i = 0; i < g->empty.n; i++) {
-		if (bsearch(&g->empty.v[i], ignored.v, ignored.n,
-		    sizeof(*ignored.v), path_cmp) != NULL)
-			continue;
-		n = (size_t)snprintf(buf, sizeof(buf), "%s/", g->empty.v[i]);
-		if (n < sizeof(buf) && pathset_add(g->files, buf, n) == -1)
-			goto err0;
-	}
-	pathset_done(&ignored);
-	free(out);
-	return (0);
-
-err0:
-	pathset_done(&ignored);
-	free(out);
-	return (-1);
-}
-
-int
-gitls(const char *root, struct pathset *ps, char *why)
-{
-	struct gitls g = { .root = root, .files = ps, .why = why };
-	int rc;
-
-	why[0] = '\0';
-	memset(ps, 0, sizeof(*ps));
-	rc = list_repo(&g, "", 0);
-	if (rc == 0)
-		rc = keep_empty(&g);
-	if (rc == 0)
-		rc = pathset_sort(ps);
-	pathset_done(&g.empty);
-	if (rc == -1) {
-		if (why[0] == '\0')
-			snprintf(why, LIMIT_TEXT, "cannot list the Git work "
-			    "tree: %s", strerror(errno));
-		pathset_done(ps);
-	}
-	return (rc);
 }

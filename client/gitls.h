@@ -4,9 +4,8 @@
 #include <stddef.h>
 
 /*
- * What Git says belongs to a work tree.  The only file that runs git for
- * selection; git is called so that the repository's own configuration can run
- * nothing and its index is not written.
+ * Running git, and sets of paths.  Git is called so that the repository's own
+ * configuration can run nothing and its index is not written.
  */
 #define GIT_SAFE "git", "-c", "core.fsmonitor=false", "-c", \
     "core.hooksPath=/dev/null", "-c", "core.quotePath=false"
@@ -18,19 +17,12 @@ struct pathset {
 	size_t n;
 };
 
-/**
- * gitls(root, set, why):
- * Relative paths of files, links and gitlinks that are tracked, or untracked
- * and not ignored; below nested repositories and submodules too.  Directories
- * that are empty and not ignored end with a slash.  Return 0, or -1 with a
- * sentence in ${why} (LIMIT_TEXT bytes).
- */
-int gitls(const char *, struct pathset *, char *);
 void pathset_done(struct pathset *);
 
-/* Append one path; sort and drop duplicates when all are in. */
+/* Append one path; sort (as if letters had no case with ${fold}) and drop
+ * duplicates when all are in.  0 or -1. */
 int pathset_add(struct pathset *, const char *, size_t);
-int pathset_sort(struct pathset *);
+int pathset_sort(struct pathset *, int fold);
 
 /**
  * gitls_output(argv, dir, in, inlen, out, outlen):

@@ -249,6 +249,9 @@ scan_dir(struct scan *s, int fd, int top, struct obj_ref *ref)
 	l.same = l.has_old;
 	if (select_names(s->o.sel, fd, s->path, &l.names) == -1) {
 		scan_fault(s, "cannot list the directory");
+		if (*select_why(s->o.sel) != '\0')
+			snprintf(s->why, LIMIT_TEXT, "%s",
+			    select_why(s->o.sel));
 		goto done;
 	}
 	if (level_fill(s, &l) == -1)

@@ -4,30 +4,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/rules.h"
+#include "names.h"
+
 /*
  * Which paths of a tree are sent.  Three modes, decided once:
  *   SELECT_GIT     in a Git work tree: tracked, and untracked but not ignored
- *   SELECT_IGNORE  .errandignore in the root: all but what it excludes
+ *   SELECT_IGNORE  .errandignore in the root: all but what it, and those in
+ *                  directories below, exclude
  *   SELECT_ALL     --include-all
- * ".git", in any case, is never sent.
+ * Directories are sent unless they are ignored; with something tracked below,
+ * in any case.  ".git", in any case, is never sent.
  */
 enum select_mode { SELECT_GIT, SELECT_IGNORE, SELECT_ALL };
 
+#define SELECT_FILE     ".errandignore"
+
 struct select;
 
-struct name {
-	const char *s;          /* NUL terminated */
-	uint16_t len;
-	uint8_t dir_hint;       /* DT_DIR by the listing; checked by stat */
-};
-
-struct names {
-	struct name *v;
-	size_t n, cap;
-	char *buf;
-	size_t buf_len, buf_cap;
-};
-void names_done(struct names *);
+/* A note for people: a path, and what was done about it. */
+typedef void select_note_fn(void *, const char *path, const char *text);
 
 /**
  * select_open(rootfd, root, mode, why):
@@ -38,12 +34,33 @@ struct select *select_open(int, const char *, enum select_mode, char *);
 void select_free(struct select *);
 enum select_mode select_mode_of(const struct select *);
 
+/* Notes go here from now on; those about the tree as a whole come at once. */
+void select_notes(struct select *, select_note_fn *, void *);
+
+/* HEAD's commit in Git mode, or NULL; borrowed. */
+const char *select_commit(const struct select *);
+
 /**
  * select_names(sel, dirfd, dir, out):
  * The wanted names of the directory ${dir} ("" or "a/b", no slash at the end)
- * in byte order; ${out} is reused.  Return 0, or -1 with errno.
+ * in byte order; ${out} is reused.  Its ignore rules are read, too: a walk from
+ * the top over everything that is wanted has read all that matter.  Return 0,
+ * or -1 with errno and perhaps a sentence in select_why.
  */
 int select_names(struct select *, int, const char *, struct names *);
+const char *select_why(const struct select *);
+
+/* The rules that were read so far; NULL in SELECT_ALL.  Borrowed. */
+const struct rules *select_rules(const struct select *);
+
+/**
+ * select_judge(sel, name, isdir, hit):
+ * Why is this name of the directory of the last select_names sent, or not?
+ * Return 1 when it is tracked (or something below is), else 0; ${hit} is what
+ * the rules say (see rules_walk_match), 1 in ${excluded}.
+ */
+int select_judge(struct select *, const char *, int, struct rules_hit *,
+    int *);
 
 /**
  * select_find_root(start, include_all, root, mode, why):

@@ -12,7 +12,8 @@
 #include <cmocka.h>
 
 #include "client/gitls.h"
-#include "client/ignore.h"
+#include "lib/glob.h"
+#include "lib/ignore.h"
 
 struct row {
 	const char *rules, *path;
@@ -39,6 +40,21 @@ static const struct row rows[] = {
 	{ "foo**bar\n", "fooxbar", 0, 1 }, { "/\n", "x", 0, 0 }
 };
 
+/* 1: excluded.  ${line}: by which line; 0: by none. */
+static int
+says(const struct ignore *ig, const char *path, size_t len, int isdir,
+    unsigned *line)
+{
+	struct ignore_hit hit;
+	uint64_t steps = 0;
+	int rc = ignore_match(ig, path, len, isdir, &hit, &steps);
+
+	assert_true(steps < 100000);
+	if (line != NULL)
+		*line = rc ? hit.line : 0;
+	return (rc && !hit.negated);
+}
+
 static void
 fixed(void **state)
 {
@@ -48,9 +64,9 @@ fixed(void **state)
 
 	(void)state;
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		ig = ignore_parse(rows[i].rules, strlen(rows[i].rules));
+		ig = ignore_parse(rows[i].rules, strlen(rows[i].rules), 0);
 		assert_non_null(ig);
-		got = ignore_match(ig, rows[i].path, strlen(rows[i].path),
+		got = says(ig, rows[i].path, strlen(rows[i].path),
 		    rows[i].isdir, NULL);
 		if (got != rows[i].want)
 			fail_msg("rules %s path %s: %d", rows[i].rules,
@@ -62,15 +78,15 @@ fixed(void **state)
 static void
 line_is_told(void **state)
 {
-	struct ignore *ig = ignore_parse("a\n\n!b\n", 6);
+	struct ignore *ig = ignore_parse("a\n\n!b\n", 6, 0);
 	unsigned line;
 
 	(void)state;
-	assert_int_equal(ignore_match(ig, "a", 1, 0, &line), 1);
+	assert_int_equal(says(ig, "a", 1, 0, &line), 1);
 	assert_int_equal(line, 1);
-	assert_int_equal(ignore_match(ig, "b", 1, 0, &line), 0);
+	assert_int_equal(says(ig, "b", 1, 0, &line), 0);
 	assert_int_equal(line, 3);
-	assert_int_equal(ignore_match(ig, "c", 1, 0, &line), 0);
+	assert_int_equal(says(ig, "c", 1, 0, &line), 0);
 	assert_int_equal(line, 0);
 	ignore_free(ig);
 }
@@ -85,7 +101,8 @@ rnd(unsigned n)
 }
 
 static const char *const bits[] = { "a", "b", "c", "*", "?", "/", "**", "[ab]",
-    "[!a]", ".", "-", "\\a", "[a-c]", "**/", "/**" };
+    "[!a]", ".", "-", "\\a", "[a-c]", "**/", "/**", "A", "[A-C]", "[A]",
+    "[[:upper:]]", "[[:alpha:]]", " ", "\\ ", "[", "]", "#", "\r" };
 
 static void
 make_pattern(char *out)
@@ -105,12 +122,12 @@ make_pattern(char *out)
 static void
 make_path(char *out)
 {
-	static const char letters[] = "abc.-";
+	static const char letters[] = "abcAB.- ]";
 	unsigned i, n = 1 + rnd(6);
 
 	for (i = 0; i < n; i++)
 		out[i] = rnd(4) == 0 && i > 0 && i + 1 < n &&
-		    out[i - 1] != '/' ? '/' : letters[rnd(5)];
+		    out[i - 1] != '/' ? '/' : letters[rnd(sizeof(letters) - 1)];
 	out[n] = '\0';
 }
 
@@ -138,17 +155,26 @@ excluded(const struct ignore *ig, const char *path)
 	size_t i;
 
 	for (i = 0; path[i] != '\0'; i++)
-		if (path[i] == '/' && ignore_match(ig, path, i, 1, NULL))
+		if (path[i] == '/' && says(ig, path, i, 1, NULL))
 			return (1);
-	return (ignore_match(ig, path, i, 0, NULL));
+	return (says(ig, path, i, 0, NULL));
+}
+
+static const char *
+fold_opt(int fold)
+{
+	return (fold ? "core.ignoreCase=true" : "core.ignoreCase=false");
 }
 
 static void
 same_as_git(void **state)
 {
 	const char *const init[] = { "git", "init", "-q", ".", NULL };
-	const char *const ask[] = { "git", "check-ignore", "-z", "--stdin",
-	    "--no-index", NULL };
+	const char *const ask[] = { "git", "-c", fold_opt(0), "check-ignore",
+	    "-z", "--stdin", "--no-index", NULL };
+	const char *const ask_fold[] = { "git", "-c", fold_opt(1),
+	    "check-ignore", "-z", "--stdin", "--no-index", NULL };
+	int fold;
 	char dir[] = "/tmp/errand-ignore.XXXXXX", rules[512], pat[64], file[64];
 	char path[64], in[4096], *out;
 	struct ignore *ig;
@@ -164,8 +190,9 @@ same_as_git(void **state)
 	assert_int_equal(gitls_output(init, dir, NULL, 0, &out, &outlen), 0);
 	free(out);
 	snprintf(file, sizeof(file), "%s/.gitignore", dir);
-	for (round = 0; round < 150; round++) {
+	for (round = 0; round < 200; round++) {
 		rules[0] = '\0';
+		fold = rnd(3) == 0;
 		for (i = 0; i < 1 + rnd(4); i++) {
 			make_pattern(pat);
 			strcat(rules, pat);
@@ -180,9 +207,10 @@ same_as_git(void **state)
 			memcpy(in + inlen, path, strlen(path) + 1);
 			inlen += strlen(path) + 1;
 		}
-		if (gitls_output(ask, dir, in, inlen, &out, &outlen) == -1)
+		if (gitls_output(fold ? ask_fold : ask, dir, in, inlen, &out, &outlen) == -1)
 			fail();
-		ig = ignore_parse(rules, strlen(rules));
+		ig = ignore_parse(rules, strlen(rules),
+		    fold ? IGNORE_FOLD : 0);
 		for (off = 0; off < inlen; off += strlen(in + off) + 1) {
 			for (want = 0, i = 0; i < outlen;
 			    i += (unsigned)strlen(out + i) + 1)

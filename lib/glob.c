@@ -1,134 +1,40 @@
 /*
- * gitignore rules.  Touches nothing but its arguments.
+ * Patterns of ignore rules.  Touches nothing but its arguments; both may come
+ * from strangers.
  */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "ignore.h"
-#include "size.h"
+#include "glob.h"
 
-struct rule {
-	const char *pat;        /* into the copied text */
-	size_t len;
-	unsigned line;
-	int negated;
-	int dironly;
-	int anchored;           /* matched against the whole path */
-};
+static unsigned char
+lower(unsigned char c)
+{
+	return (c >= 'A' && c <= 'Z' ? c | 32 : c);
+}
 
-struct ignore {
-	char *text;
-	struct rule *rules;
+int
+glob_equal(const char *a, const char *b, size_t n, int flags)
+{
+	size_t i;
+
+	if ((flags & GLOB_FOLD) == 0)
+		return (memcmp(a, b, n) == 0);
+	for (i = 0; i < n; i++)
+		if (lower((unsigned char)a[i]) != lower((unsigned char)b[i]))
+			return (0);
+	return (1);
+}
+
+size_t
+glob_literal(const char *pat, size_t len)
+{
 	size_t n;
-	size_t cap;
-};
 
-/*
- * Invariants of struct ignore:
- *  1. Every pattern is a non-empty slice of text without a leading or
- *     trailing slash.
- *  2. Rules are in the order of the file.
- */
-
-/* Length of a line without its trailing blanks, unless they are escaped. */
-static size_t
-line_trim(const char *p, size_t len)
-{
-	size_t keep = 0, i;
-
-	for (i = 0; i < len; i++) {
-		if (p[i] == '\\' && i + 1 < len) {
-			i++;
-			keep = i + 1;
-		} else if (p[i] != ' ')
-			keep = i + 1;
-	}
-	return (keep);
-}
-
-static int
-rule_add(struct ignore *ig, const char *p, size_t len, unsigned line)
-{
-	struct rule r = { .line = line }, *v;
-
-	if (len > 0 && p[len - 1] == '\r')
-		len--;
-	len = line_trim(p, len);
-	if (len == 0 || p[0] == '#')
-		return (0);
-	if (p[0] == '!') {
-		r.negated = 1;
-		p++;
-		len--;
-	}
-	if (len > 0 && p[len - 1] == '/') {
-		r.dironly = 1;
-		len--;
-	}
-	if (len > 0 && p[0] == '/') {
-		r.anchored = 1;
-		p++;
-		len--;
-	}
-	if (len == 0)
-		return (0);
-	if (memchr(p, '/', len) != NULL)
-		r.anchored = 1;
-	r.pat = p;
-	r.len = len;
-	if (ig->n == ig->cap) {
-		ig->cap = ig->cap == 0 ? 16 : ig->cap * 2;
-		v = realloc(ig->rules, ig->cap * sizeof(*v));
-		if (v == NULL)
-			return (-1);
-		ig->rules = v;
-	}
-	ig->rules[ig->n++] = r;
-	return (0);
-}
-
-struct ignore *
-ignore_parse(const char *buf, size_t len)
-{
-	struct ignore *ig;
-	const char *p, *end, *nl;
-	unsigned line = 0;
-
-	if ((ig = calloc(1, sizeof(*ig))) == NULL)
-		goto err0;
-	if ((ig->text = malloc(len + 1)) == NULL)
-		goto err1;
-	memcpy(ig->text, buf, len);
-	ig->text[len] = '\0';
-	p = ig->text;
-	end = p + len;
-	if (len >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0)
-		p += 3;
-	while (p < end) {
-		nl = memchr(p, '\n', (size_t)(end - p));
-		if (nl == NULL)
-			nl = end;
-		if (rule_add(ig, p, (size_t)(nl - p), ++line) == -1)
-			goto err1;
-		p = nl + 1;
-	}
-	return (ig);
-
-err1:
-	ignore_free(ig);
-err0:
-	return (NULL);
-}
-
-void
-ignore_free(struct ignore *ig)
-{
-	if (ig == NULL)
-		return;
-	free(ig->rules);
-	free(ig->text);
-	free(ig);
+	for (n = 0; n < len; n++)
+		if (pat[n] == '*' || pat[n] == '?' || pat[n] == '[' ||
+		    pat[n] == '\\')
+			break;
+	return (n);
 }
 
 struct class_name {
@@ -215,12 +121,17 @@ static const struct class_name classes[] = {
 	{ "graph", in_graph }, { "punct", in_punct }, { "xdigit", in_xdigit }
 };
 
-/* Is ${c} in the named class at ${p} (after "[:")?  -1: no such class. */
+/*
+ * Is ${c} in the named class at ${p} (after "[:")?  -1: no such class.  When
+ * case does not matter, ${c} is a small letter and stands for the other too.
+ */
 static int
-class_has(const char *p, size_t len, unsigned char c)
+class_has(const char *p, size_t len, unsigned char c, int flags)
 {
 	size_t i;
 
+	if ((flags & GLOB_FOLD) != 0 && len == 5 && memcmp(p, "upper", 5) == 0)
+		return (in_alpha(c));
 	for (i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
 		if (strlen(classes[i].name) == len &&
 		    memcmp(classes[i].name, p, len) == 0)
@@ -241,10 +152,11 @@ bracket_char(const char *p, const char *end, unsigned char *c)
 /*
  * Match ${c} against the bracket expression whose '[' is before ${p}.  Returns
  * where the pattern goes on, or NULL when the expression has no end (then it
- * matches nothing, as in Git).
+ * matches nothing, as in Git).  As there, a single letter in it matches in its
+ * own case only; ${c} is a small letter when case does not matter.
  */
 static const char *
-bracket(const char *p, const char *end, unsigned char c, int *hit)
+bracket(const char *p, const char *end, unsigned char c, int flags, int *hit)
 {
 	unsigned char lo, hi;
 	const char *q;
@@ -261,7 +173,8 @@ bracket(const char *p, const char *end, unsigned char c, int *hit)
 			if (q >= end)
 				return (NULL);
 			if (q[-1] == ':' && q - p >= 3) {
-				r = class_has(p + 2, (size_t)(q - p - 3), c);
+				r = class_has(p + 2, (size_t)(q - p - 3), c,
+				    flags);
 				if (r == -1)
 					return (NULL);
 				in |= r;
@@ -270,11 +183,13 @@ bracket(const char *p, const char *end, unsigned char c, int *hit)
 			}
 		}
 		p = bracket_char(p, end, &lo);
+		/* In Git the first of a range counts even if it is reversed. */
+		in |= c == lo;
 		if (p + 1 < end && *p == '-' && p[1] != ']') {
 			p = bracket_char(p + 1, end, &hi);
-			in |= c >= lo && c <= hi;
-		} else
-			in |= c == lo;
+			in |= (c >= lo && c <= hi) || ((flags & GLOB_FOLD) &&
+			    in_lower(c) && c - 32 >= lo && c - 32 <= hi);
+		}
 	}
 	if (p >= end)
 		return (NULL);
@@ -284,24 +199,27 @@ bracket(const char *p, const char *end, unsigned char c, int *hit)
 
 /* Match one pattern character; NULL when it does not match. */
 static const char *
-glob_one(const char *p, const char *pe, const char *s, int path)
+glob_one(const char *p, const char *pe, const char *s, int flags)
 {
-	int hit = 0;
+	unsigned char c = (unsigned char)*s;
+	int hit = 0, path = flags & GLOB_PATH;
 
+	if (flags & GLOB_FOLD)
+		c = lower(c);
 	switch (*p) {
 	case '?':
 		return (path && *s == '/' ? NULL : p + 1);
 	case '[':
 		if (path && *s == '/')
 			return (NULL);
-		p = bracket(p + 1, pe, (unsigned char)*s, &hit);
+		p = bracket(p + 1, pe, c, flags, &hit);
 		return (hit ? p : NULL);
 	case '\\':
 		if (++p == pe)
 			return (NULL);
 		/* FALLTHROUGH */
 	default:
-		return (*p == *s ? p + 1 : NULL);
+		return (glob_equal(p, s, 1, flags) ? p + 1 : NULL);
 	}
 }
 
@@ -326,14 +244,15 @@ spans(const char *start, const char *p, const char *pe)
  * last "**".  Linear in most cases, quadratic at worst.
  */
 int
-ignore_glob(const char *pat, size_t plen, const char *str, size_t slen,
-    int path)
+glob_match(const char *pat, size_t plen, const char *str, size_t slen,
+    int flags, uint64_t *steps)
 {
 	const char *p = pat, *pe = pat + plen, *s = str, *se = str + slen;
 	const char *star = NULL, *star_s = NULL, *deep = NULL, *deep_s = NULL;
 	const char *next;
+	int path = flags & GLOB_PATH;
 
-	for (;;) {
+	for (;; (*steps)++) {
 		if (path && p < pe && *p == '*' &&
 		    (next = spans(pat, p, pe)) != NULL) {
 			if (next == pe)         /* at the end: all below */
@@ -353,8 +272,10 @@ ignore_glob(const char *pat, size_t plen, const char *str, size_t slen,
 		}
 		if (s == se && p == pe)
 			return (1);
+		if (p < pe && *p == '[')
+			*steps += (uint64_t)(pe - p);
 		if (s < se && p < pe &&
-		    (next = glob_one(p, pe, s, path)) != NULL) {
+		    (next = glob_one(p, pe, s, flags)) != NULL) {
 			p = next;
 			s++;
 			continue;
@@ -376,54 +297,4 @@ ignore_glob(const char *pat, size_t plen, const char *str, size_t slen,
 		p = deep;
 		star = NULL;
 	}
-}
-
-/*
- * A rule with a slash, against a whole path.  As in Git, the literal head of
- * the pattern is compared first and what follows begins anew: "c**" before a
- * slash then spans directories.
- */
-static int
-match_anchored(const struct rule *r, const char *path, size_t len)
-{
-	size_t n;
-
-	for (n = 0; n < r->len; n++)
-		if (strchr("*?[\\", r->pat[n]) != NULL)
-			break;
-	if (len < n || memcmp(r->pat, path, n) != 0)
-		return (0);
-	if (n == r->len)
-		return (len == n);
-	return (ignore_glob(r->pat + n, r->len - n, path + n, len - n, 1));
-}
-
-int
-ignore_match(const struct ignore *ig, const char *path, size_t len, int isdir,
-    unsigned *line)
-{
-	const struct rule *r;
-	const char *base = path;
-	size_t i;
-
-	for (i = len; i > 0; i--)
-		if (path[i - 1] == '/') {
-			base = path + i;
-			break;
-		}
-	if (line != NULL)
-		*line = 0;
-	for (i = ig->n; i > 0; i--) {
-		r = &ig->rules[i - 1];
-		if (r->dironly && !isdir)
-			continue;
-		if (r->anchored ? !match_anchored(r, path, len) :
-		    !ignore_glob(r->pat, r->len, base,
-		    len - (size_t)(base - path), 0))
-			continue;
-		if (line != NULL)
-			*line = r->line;
-		return (!r->negated);
-	}
-	return (0);
 }
