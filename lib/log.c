@@ -20,6 +20,7 @@
 static char log_role[32] = "errand";
 static enum log_level log_limit = LOG_LEVEL_INFO;
 static int log_journal;
+static char log_text[TEXT_MAX];        /* the last warning */
 
 /* sd-daemon(3) numbers of our levels. */
 static const int log_priority[] = {
@@ -114,8 +115,16 @@ vlog(enum log_level level, int err, const char *fmt, va_list ap)
 	if (err != 0)
 		m = snprintf(text + used, sizeof(text) - used, ": %s",
 		    strerror(err));
+	if (level <= LOG_LEVEL_WARN)
+		memcpy(log_text, text, sizeof(log_text));
 	emit(level, text, (size_t)n + (size_t)m >= sizeof(text));
 	errno = keep;
+}
+
+const char *
+log_last(void)
+{
+	return (log_text);
 }
 
 void

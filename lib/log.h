@@ -20,6 +20,10 @@ void log_level_set(enum log_level);
 
 void log_warn(const char *, ...) __attribute__((format(printf, 1, 2)));
 void log_warnx(const char *, ...) __attribute__((format(printf, 1, 2)));
+
+/* The text of the last warning or error, "" for none: what is to be said of it
+ * elsewhere too. */
+const char *log_last(void);
 void log_info(const char *, ...) __attribute__((format(printf, 1, 2)));
 void log_debug(const char *, ...) __attribute__((format(printf, 1, 2)));
 

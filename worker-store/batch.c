@@ -17,6 +17,7 @@
 #include "lib/log.h"
 #include "pack.h"
 #include "pending.h"
+#include "quarantine.h"
 #include "store.h"
 #include "upkeep.h"
 #include "walk.h"
@@ -312,7 +313,7 @@ commit(struct batch *b)
 		if (write_req(st, r) == -1)
 			goto err0;
 	}
-	if (journal_list(st->journal) == -1)
+	if (quarantine_write(st) == -1 || journal_list(st->journal) == -1)
 		goto err0;
 	CRASH_POINT("batch-entered");
 	if (MUTANT("answer-early"))
@@ -372,6 +373,7 @@ done:
 	CRASH_POINT("batch-committed");
 	pending_cut(st->pending, 0);
 	pack_committed(st->packs);
+	quarantine_end(st, 1);
 	return (0);
 }
 
@@ -419,7 +421,8 @@ wanted(const struct batch *b)
 {
 	const struct job_req *r;
 
-	if (pending_count(b->st->pending) > 0 || journal_due(b->st->journal))
+	if (pending_count(b->st->pending) > 0 || journal_due(b->st->journal) ||
+	    quarantine_due(b->st))
 		return (1);
 	STAILQ_FOREACH(r, &b->reqs, next) {
 		if (r->state == REQ_WRITE)

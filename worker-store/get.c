@@ -12,6 +12,7 @@
 #include "lib/objrec.h"
 #include "lib/size.h"
 #include "proto/limits.h"
+#include "quarantine.h"
 #include "store.h"
 
 #define RECORD_MAX      (OBJREC_HEAD + OBJ_MAX)
@@ -36,6 +37,7 @@ find(struct get *g, const uint8_t *refs, size_t n)
 {
 	struct obj_ref ref;
 	size_t len;
+	int err;
 
 	for (; g->n < n; refs += OBJ_REF_LEN) {
 		if (obj_ref_decode(refs, &ref) == -1 || ref.kind == OBJ_NONE) {
@@ -45,9 +47,13 @@ find(struct get *g, const uint8_t *refs, size_t n)
 		}
 		if (store_find(g->st, g->tenant, &ref,
 		    &g->objs[g->n]) == -1) {
-			if (errno == ENOENT)
+			err = errno;
+			if (err == ENOENT && g->n == 0 &&
+			    quarantine_is(g->st, g->tenant, &ref))
+				err = EBADMSG;
+			if (err == ENOENT)
 				break;
-			fault_errno(&g->fault, errno, &ref);
+			fault_errno(&g->fault, err, &ref);
 			return (-1);
 		}
 		len = OBJREC_HEAD + g->objs[g->n].loc.raw_len;

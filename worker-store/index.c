@@ -90,7 +90,7 @@ translate(const struct ix *ix, int rc)
 	case MDB_PAGE_NOTFOUND:
 	case MDB_INVALID:
 	case MDB_VERSION_MISMATCH:
-		return (EBADMSG);
+		return (EUCLEAN);
 	case ENOSPC:
 	case EDQUOT:
 		return (ENOSPC);
@@ -143,8 +143,8 @@ format_check(struct ix *ix)
 		return (ix_put(ix, IX_META, "format", 6, mine, sizeof(mine)));
 	}
 	if (len != sizeof(mine) || le_get32(v) == 0) {
-		log_warnx("index: its format cannot be told; put a backup of "
-		    "the index in its place");
+		log_warnx("index: its format cannot be told");
+		errno = EUCLEAN;
 		return (-1);
 	}
 	if (le_get32(v) < IX_FORMAT) {
@@ -158,6 +158,7 @@ format_check(struct ix *ix)
 		log_warnx("index: format %" PRIu32 " is newer than this "
 		    "program's %d; install the newer version again",
 		    le_get32(v), IX_FORMAT);
+		errno = EPROTONOSUPPORT;
 		return (-1);
 	}
 	return (0);
@@ -200,6 +201,7 @@ static int
 open_dbs(struct ix *ix)
 {
 	size_t i;
+	int err;
 
 	if (begin(ix) == -1)
 		return (-1);
@@ -213,7 +215,9 @@ open_dbs(struct ix *ix)
 	return (commit(ix));
 
 err0:
+	err = errno;
 	ix_abort(ix);
+	errno = err;
 	return (-1);
 }
 
@@ -232,11 +236,14 @@ sync_dirs(struct ix *ix, int parent)
 }
 
 static int
-make_dir(struct ix *ix, int parent)
+make_dir(struct ix *ix, int parent, const char *path)
 {
-	if (mkdirat(parent, "index", 0700) == -1 && errno != EEXIST)
+	const char *slash = strrchr(path, '/');
+	const char *name = slash != NULL ? slash + 1 : path;
+
+	if (mkdirat(parent, name, 0700) == -1 && errno != EEXIST)
 		goto err0;
-	ix->dirfd = openat(parent, "index", O_RDONLY | O_DIRECTORY |
+	ix->dirfd = openat(parent, name, O_RDONLY | O_DIRECTORY |
 	    O_CLOEXEC | O_NOFOLLOW);
 	if (ix->dirfd == -1)
 		goto err0;
@@ -244,6 +251,25 @@ make_dir(struct ix *ix, int parent)
 
 err0:
 	log_warn("directory index cannot be opened");
+	return (-1);
+}
+
+/* Pages that the file should have and has not would end the process. */
+static int
+whole(const struct ix *ix, const MDB_envinfo *info)
+{
+	const uint64_t want = (info->me_last_pgno + 1) * ix->page;
+	struct stat sb;
+
+	if (fstatat(ix->dirfd, "data.mdb", &sb, AT_SYMLINK_NOFOLLOW) == -1) {
+		log_warn("index/data.mdb");
+		return (-1);
+	}
+	if ((uint64_t)sb.st_size >= want)
+		return (0);
+	log_warnx("index: the file has %" PRIu64 " bytes and should have %"
+	    PRIu64, (uint64_t)sb.st_size, want);
+	errno = EUCLEAN;
 	return (-1);
 }
 
@@ -273,7 +299,7 @@ open_env(struct ix *ix, const char *path, uint64_t map)
 		log_info("index: cleared %d stale readers", dead);
 	ix->map = info.me_mapsize;
 	ix->page = st.ms_psize;
-	return (0);
+	return (whole(ix, &info));
 
 err0:
 	return (done(ix, path, rc));
@@ -302,13 +328,14 @@ struct ix *
 ix_open(int parent, const char *path, uint64_t map)
 {
 	struct ix *ix;
+	int err;
 
 	if ((ix = calloc(1, sizeof(*ix))) == NULL) {
 		log_warn("index");
 		goto err0;
 	}
 	ix->dirfd = -1;
-	if (make_dir(ix, parent) == -1 ||
+	if (make_dir(ix, parent, path) == -1 ||
 	    open_env(ix, path, map) == -1 ||
 	    sync_dirs(ix, parent) == -1 ||
 	    open_dbs(ix) == -1 ||
@@ -317,7 +344,9 @@ ix_open(int parent, const char *path, uint64_t map)
 	return (ix);
 
 err1:
+	err = errno;
 	ix_close(ix);
+	errno = err;
 err0:
 	return (NULL);
 }

@@ -11,7 +11,7 @@
  *
  * Errors are -1 with errno: ENOENT (no such key), ENOSPC (the disk is full),
  * ENOBUFS (the map is full: abort, ix_grow, try again), ENOTRECOVERABLE (the
- * index must be opened again: end the process), EBADMSG (it is damaged), EIO,
+ * index must be opened again: end the process), EUCLEAN (it is damaged), EIO,
  * ENOMEM.  All but ENOENT have been logged.
  *
  * Invariants:
@@ -44,9 +44,9 @@ struct ix_stat {
 
 /**
  * ix_open(dirfd, path, map):
- * Open or create the index in the directory ${path}, named "index" below
- * ${dirfd}, with a map of at least ${map} bytes.  Return NULL after logging: a
- * newer format, a damaged file.
+ * Open or create the index in the directory ${path}, which is below ${dirfd},
+ * with a map of at least ${map} bytes.  Return NULL after logging: a
+ * newer format (errno EPROTONOSUPPORT), a damaged file (EUCLEAN).
  */
 struct ix *ix_open(int, const char *, uint64_t);
 void ix_close(struct ix *);

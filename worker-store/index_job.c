@@ -27,7 +27,7 @@ static int
 malformed(const char *what)
 {
 	log_warnx("index: a malformed entry in %s", what);
-	errno = EBADMSG;
+	errno = EUCLEAN;
 	return (-1);
 }
 

@@ -201,6 +201,7 @@ settle_fill(struct journal_entry *e, const struct job_req *r)
 	struct ix_settle *s = &e->u.settle;
 
 	e->type = JOURNAL_SETTLE;
+	e->settled_us = io_real_us();
 	s->sequence = r->sequence;
 	s->digest = r->digest;
 	s->root = r->root;
@@ -367,19 +368,25 @@ list(struct journal *j)
 }
 
 int
-journal_list(struct journal *j)
+journal_serial_put(struct ix *ix, uint64_t serial)
 {
 	uint8_t v[8];
 
+	le_put64(v, serial);
+	return (ix_put(ix, IX_JOURNAL, SERIAL_KEY, sizeof(SERIAL_KEY) - 1, v,
+	    sizeof(v)));
+}
+
+int
+journal_list(struct journal *j)
+{
 	if (j->len == 0 && !j->flushed)
 		return (0);
 	if ((j->flushed ? unlist(j) : list(j)) == -1)
 		return (-1);
 	if (j->serial == j->before)
 		return (0);
-	le_put64(v, j->serial);
-	return (ix_put(j->st->ix, IX_JOURNAL, SERIAL_KEY,
-	    sizeof(SERIAL_KEY) - 1, v, sizeof(v)));
+	return (journal_serial_put(j->st->ix, j->serial));
 }
 
 void

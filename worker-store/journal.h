@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct ix;
 struct job_req;
 struct journal;
 struct store;
@@ -48,6 +49,9 @@ int journal_forget(struct journal *, uint32_t tenant, const char *job);
 int journal_write(struct journal *, int flush);
 int journal_list(struct journal *);
 void journal_end(struct journal *, int committed);
+
+/* In a write transaction: entries up to this one have been used. */
+int journal_serial_put(struct ix *, uint64_t);
 
 /* A flush of the pack failed: what was behind is gone. */
 void journal_lost(struct journal *);

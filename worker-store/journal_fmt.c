@@ -53,7 +53,7 @@ body_len(const struct journal_entry *e)
 		return (JOB_ID_LEN + 4 + p->record_len);
 	case JOURNAL_SETTLE:
 		return (JOB_ID_LEN + 8 + IX_DIGEST_LEN + 2 * OBJ_REF_LEN +
-		    8 + s->record_len + s->receipt_len);
+		    16 + 8 + s->record_len + s->receipt_len);
 	default:
 		return (JOB_ID_LEN);
 	}
@@ -108,6 +108,9 @@ body_put(const struct journal_entry *e, uint8_t *p)
 		le_put64(p, s->sequence);
 		p = bytes_put(p + 8, s->digest, IX_DIGEST_LEN);
 		p = refs_put(p, &s->root, &s->list);
+		le_put64(p, e->settled_us);
+		le_put64(p + 8, e->log_bytes);
+		p += 16;
 		p = span_put(p, s->record, s->record_len);
 		(void)span_put(p, s->receipt, s->receipt_len);
 		break;
@@ -204,6 +207,10 @@ take_settle(struct in *in, struct journal_entry *e)
 	take_copy(in, e->digest, IX_DIGEST_LEN);
 	take_ref(in, &s->root);
 	take_ref(in, &s->list);
+	if ((p = take(in, 16)) != NULL) {
+		e->settled_us = le_get64(p);
+		e->log_bytes = le_get64(p + 8);
+	}
 	take_span(in, &s->record, &s->record_len, LIMIT_RECORD);
 	take_span(in, &s->receipt, &s->receipt_len, LIMIT_RECEIPT);
 }

@@ -19,7 +19,8 @@
  *
  *   PUBLISH  job, idempotency id, root, spec, u32 length, record
  *   RESTATE  job, u32 length, record
- *   SETTLE   job, u64 sequence, digest, root, list, u32 length, record, u32
+ *   SETTLE   job, u64 sequence, digest, root, list, u64 microseconds since
+ *            1970 when it was, u64 bytes of the log, u32 length, record, u32
  *            length, receipt
  *   FORGET   job
  *
@@ -45,6 +46,8 @@ struct journal_entry {
 	} u;
 	uint8_t idem[IX_IDEM_LEN];              /* what publish.idem is */
 	uint8_t digest[IX_DIGEST_LEN];          /* what settle.digest is */
+	uint64_t settled_us;                    /* SETTLE */
+	uint64_t log_bytes;
 };
 
 void journal_head_encode(uint64_t real_us, uint8_t *);

@@ -23,6 +23,7 @@
 #include "peer.h"
 #include "sandbox.h"
 #include "store.h"
+#include "word.h"
 
 /*
  * Theory of operation.
@@ -107,8 +108,11 @@ main(int argc, char **argv)
 	if (sodium_init() == -1)
 		fatalx("libsodium cannot be initialised");
 	base = loop_new();
-	if ((st = store_open(base, o.dir)) == NULL)
+	word_on_signals();
+	if ((st = store_open(base, o.dir, o.rebuild)) == NULL) {
+		word_trouble(log_last());
 		fatalx("the store in %s cannot be opened", o.dir);
+	}
 	if ((sup = peer_new(st, CHAN_FD, PEER_SUP, 0, 0)) == NULL)
 		fatal("no channel on descriptor %d", CHAN_FD);
 
@@ -116,6 +120,7 @@ main(int argc, char **argv)
 	landlock = sandbox_fence(st->dirfd);
 
 	/* Serve: until fd 3 closes; then finish what is under way. */
+	word_over();
 	peer_hello(sup, landlock);
 	if (event_base_dispatch(base) == -1)
 		fatalx("the event loop failed");

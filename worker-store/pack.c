@@ -20,6 +20,7 @@
 #include "lib/io.h"
 #include "lib/log.h"
 #include "lib/objrec.h"
+#include "lib/size.h"
 #include "pack.h"
 
 #define BUF_LEN         (512U * 1024)
@@ -163,6 +164,60 @@ packs_last(struct packs *ps, uint32_t *last)
 
 err2:
 	closedir(dir);
+	fd = -1;
+err1:
+	io_close(&fd);
+err0:
+	log_warn("directory packs cannot be read");
+	return (-1);
+}
+
+static int
+by_number(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return (*x < *y ? -1 : *x > *y);
+}
+
+int
+packs_list(struct packs *ps, uint32_t **numbers, size_t *count)
+{
+	struct dirent *de;
+	size_t cap = 0;
+	uint32_t n;
+	void *p;
+	DIR *dir;
+	int fd;
+
+	*numbers = NULL;
+	*count = 0;
+	if ((fd = openat(ps->dirfd, ".", O_RDONLY | O_DIRECTORY |
+	    O_CLOEXEC)) == -1)
+		goto err0;
+	if ((dir = fdopendir(fd)) == NULL)
+		goto err1;
+	errno = 0;
+	while ((de = readdir(dir)) != NULL) {
+		if ((n = number_of(de->d_name)) == 0)
+			continue;
+		if ((p = size_grow(*numbers, &cap, *count + 1,
+		    sizeof(n))) == NULL)
+			goto err2;
+		*numbers = p;
+		(*numbers)[(*count)++] = n;
+	}
+	if (errno != 0)
+		goto err2;
+	closedir(dir);
+	if (*count > 0)
+		qsort(*numbers, *count, sizeof(n), by_number);
+	return (0);
+
+err2:
+	closedir(dir);
+	free(*numbers);
+	*numbers = NULL;
 	fd = -1;
 err1:
 	io_close(&fd);

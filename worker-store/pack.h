@@ -49,6 +49,9 @@ void packs_close(struct packs *);
  */
 int packs_last(struct packs *, uint32_t *);
 
+/* All numbers of pack files, ascending, in fresh memory.  0 or -1. */
+int packs_list(struct packs *, uint32_t **, size_t *);
+
 /**
  * packs_attach(ps, number, committed):
  * Open the pack to append to and drop what lies behind ${committed}: a batch

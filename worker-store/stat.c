@@ -4,8 +4,10 @@
 #include "care.h"
 #include "index.h"
 #include "index_job.h"
+#include "journal.h"
 #include "pack.h"
 #include "pending.h"
+#include "quarantine.h"
 #include "stat.h"
 #include "store.h"
 
@@ -62,5 +64,7 @@ stat_fill(struct store *st, struct care *c)
 	care_figure(c, "commits", s.commits);
 	care_figure(c, "flushes", s.flushes + packs_flushes(st->packs));
 	care_figure(c, "damaged_reads", st->damaged);
+	care_figure(c, "quarantined", quarantine_count(st));
+	care_figure(c, "journal_unflushed", journal_listed(st->journal));
 	return (0);
 }

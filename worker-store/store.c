@@ -29,6 +29,8 @@
 #include "pack.h"
 #include "peer.h"
 #include "pending.h"
+#include "quarantine.h"
+#include "rebuild.h"
 #include "store.h"
 #include "upkeep.h"
 #include "walks.h"
@@ -89,8 +91,8 @@ index_wanted(struct store *st)
 		return (-1);
 	if (last == 0)
 		return (0);
-	log_warnx("the index is gone and there are packs: put index back from "
-	    "a backup, or move packs away to begin anew");
+	log_warnx("the index is gone and there are packs: make it anew from "
+	    "them with \"errandctl store rebuild-index\"");
 	return (-1);
 }
 
@@ -185,8 +187,18 @@ recover(struct store *st)
 	return (pack_change(st, &r.open, r.open.number + 1));
 }
 
+/* Say what can be done when it is the index that keeps us from opening. */
 static int
-open_parts(struct store *st, const char *dir)
+index_bad(void)
+{
+	if (errno == EUCLEAN)
+		log_warnx("the index is damaged: make it anew from the packs "
+		    "with \"errandctl store rebuild-index\"");
+	return (-1);
+}
+
+static int
+open_parts(struct store *st, const char *dir, int rebuild)
 {
 	uint8_t key[PACK_KEY_LEN];
 	char path[PATH_LEN];
@@ -201,11 +213,17 @@ open_parts(struct store *st, const char *dir)
 		return (-1);
 	st->packs = packs_open(st->dirfd, key);
 	sodium_memzero(key, sizeof(key));
-	if (st->packs == NULL || index_wanted(st) == -1)
+	if (st->packs == NULL)
 		return (-1);
-	if ((st->ix = ix_open(st->dirfd, path, IX_MAP_MIN)) == NULL)
+	if ((rebuild || rebuild_wanted(st->dirfd)) &&
+	    rebuild_run(st, dir) == -1)
 		return (-1);
-	return (recover(st));
+	if (index_wanted(st) == -1)
+		return (-1);
+	if ((st->ix = ix_open(st->dirfd, path, IX_MAP_MIN)) == NULL ||
+	    recover(st) == -1)
+		return (index_bad());
+	return (0);
 }
 
 static int
@@ -215,6 +233,7 @@ make_parts(struct store *st)
 	    (st->batch = batch_new(st)) == NULL ||
 	    (st->journal = journal_open(st)) == NULL ||
 	    (st->walks = walks_new(st)) == NULL ||
+	    quarantine_open(st) == NULL ||
 	    (st->peers = peers_new()) == NULL ||
 	    (st->care = care_new(st)) == NULL ||
 	    (st->upkeep = upkeep_new(st)) == NULL) {
@@ -225,7 +244,7 @@ make_parts(struct store *st)
 }
 
 struct store *
-store_open(struct event_base *base, const char *dir)
+store_open(struct event_base *base, const char *dir, int rebuild)
 {
 	struct store *st;
 
@@ -236,7 +255,7 @@ store_open(struct event_base *base, const char *dir)
 	st->base = base;
 	st->dirfd = st->lockfd = -1;
 	if (open_dir(st, dir) == -1 || lock(st) == -1 ||
-	    open_parts(st, dir) == -1 || make_parts(st) == -1)
+	    open_parts(st, dir, rebuild) == -1 || make_parts(st) == -1)
 		goto err1;
 	return (st);
 
@@ -258,6 +277,7 @@ store_close(struct store *st)
 	journal_free(st->journal);
 	batch_free(st->batch);
 	peers_free(st->peers);
+	quarantine_free(st->quarantine);
 	pending_free(st->pending);
 	ix_close(st->ix);
 	packs_close(st->packs);
@@ -275,6 +295,10 @@ store_find(struct store *st, uint32_t tenant, const struct obj_ref *ref,
 	if ((p = pending_find(st->pending, tenant, ref)) != NULL) {
 		*o = *p;
 		return (0);
+	}
+	if (quarantine_hides(st, tenant, ref)) {
+		errno = ENOENT;
+		return (-1);
 	}
 	return (ix_object_get(st->ix, tenant, ref, o));
 }
@@ -294,6 +318,7 @@ store_read(struct store *st, const struct ix_object *o, uint8_t *raw)
 	obj_id_hex(o->ref.id, hex);
 	log_warnx("object %s of tenant %" PRIu32 " is damaged (pack %" PRIu32
 	    ", offset %" PRIu32 ")", hex, o->tenant, o->loc.pack, o->loc.off);
+	quarantine_add(st, o);
 	errno = EBADMSG;
 	return (-1);
 }

@@ -15,6 +15,7 @@ struct journal;
 struct packs;
 struct peers;
 struct pending;
+struct quarantine;
 struct upkeep;
 struct walks;
 
@@ -42,6 +43,7 @@ struct store {
 	struct walks *walks;
 	struct peers *peers;
 	struct care_state *care;
+	struct quarantine *quarantine;
 	struct upkeep *upkeep;
 	uint64_t drops;
 	uint64_t damaged;       /* objects found so since the start */
@@ -50,12 +52,13 @@ struct store {
 };
 
 /**
- * store_open(base, dir):
+ * store_open(base, dir, rebuild):
  * Open or create the store in the existing directory ${dir}: key, packs and
- * index, recovered from whatever a crash left.  Return NULL after logging a
- * sentence that says what an operator must do.
+ * index, recovered from whatever a crash left; with ${rebuild}, the index is
+ * made anew from the packs first.  Return NULL after logging a sentence that
+ * says what an operator must do, which log_last then tells.
  */
-struct store *store_open(struct event_base *, const char *);
+struct store *store_open(struct event_base *, const char *, int rebuild);
 void store_close(struct store *);
 
 /**

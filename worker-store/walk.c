@@ -8,6 +8,7 @@
 
 #include "index.h"
 #include "pending.h"
+#include "quarantine.h"
 #include "refset.h"
 #include "store.h"
 #include "walk.h"
@@ -90,7 +91,8 @@ visit(void *cookie, const struct obj_ref *ref)
 		return (refset_count(w->missing) >= w->max_missing);
 	}
 	if (ref->kind == OBJ_CHUNK ||
-	    ((o.flags & IX_COMPLETE) != 0 && o.epoch == IX_EPOCH))
+	    ((o.flags & IX_COMPLETE) != 0 && o.epoch == IX_EPOCH &&
+	    !quarantine_has(w->st, w->tenant)))
 		return (0);
 	return (refset_add(w->nodes, ref) == -1 ? -1 : 0);
 }

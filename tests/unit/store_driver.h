@@ -37,6 +37,8 @@ struct drv {
 	pid_t pid;
 	int fd;                 /* the supervisor's end */
 	uint64_t id;            /* of the last request */
+	int rebuild;            /* start it with -R */
+	char said[LIMIT_TEXT];  /* before it served, or why it does not */
 };
 
 /* A reply, and what came with it. */
@@ -72,6 +74,9 @@ static inline void
 drv_exec(const struct drv *d, int fd)
 {
 	char path[512], id[16];
+	const char *argv[16] = { path, "-u", id, "-g", id, "-d", d->dir, "-l",
+	    "2" };
+	size_t n = 9;
 	int root = geteuid() == 0, err;
 
 	drv_program(path, sizeof(path));
@@ -87,8 +92,11 @@ drv_exec(const struct drv *d, int fd)
 	(void)close_range(CHAN_FD + 1, ~0U, 0);
 	/* Behind its fence a sanitizer can report, but not look for leaks. */
 	(void)setenv("ASAN_OPTIONS", "detect_leaks=0:symbolize=0", 1);
-	execl(path, path, "-u", id, "-g", id, "-d", d->dir, "-l", "2",
-	    root ? (char *)NULL : "-r", (char *)NULL);
+	if (d->rebuild)
+		argv[n++] = "-R";
+	if (!root)
+		argv[n++] = "-r";
+	execv(path, (char *const *)(uintptr_t)argv);
 	_exit(111);
 }
 
@@ -126,12 +134,22 @@ drv_start(struct drv *d)
 		drv_exec(d, pair[1]);
 	close(pair[1]);
 	d->fd = pair[0];
-	n = chan_recv_wait(d->fd, r.buf, sizeof(r.buf), NULL, &nfds,
-	    DRV_WAIT_MS);
-	if (n <= 0)
-		return (-1);
-	assert_int_equal(store_msg_parse(r.buf, (size_t)n, &r.m), 0);
+	do {
+		n = chan_recv_wait(d->fd, r.buf, sizeof(r.buf), NULL, &nfds,
+		    DRV_WAIT_MS);
+		if (n <= 0)
+			return (-1);
+		assert_int_equal(store_msg_parse(r.buf, (size_t)n, &r.m), 0);
+		if (r.m.op == STORE_WAIT)
+			(void)snprintf(d->said, sizeof(d->said), "%s",
+			    r.m.u.wait.text);
+	} while (r.m.op == STORE_WAIT);
 	assert_int_equal(r.m.op, STORE_HELLO);
+	if (r.m.u.hello.trouble[0] != '\0') {
+		(void)snprintf(d->said, sizeof(d->said), "%s",
+		    r.m.u.hello.trouble);
+		return (-1);
+	}
 	n = store_msg_pack(&r.m, r.buf, sizeof(r.buf));
 	assert_true(n > 0);
 	assert_int_equal(chan_send_wait(d->fd, r.buf, (size_t)n, NULL, 0), 0);

@@ -88,7 +88,7 @@ setup(void **state)
 		assert_int_equal(chown(in->d.dir, 0, 0), 0);
 	assert_non_null(in->base = event_base_new());
 	assert_int_equal(event_base_priority_init(in->base, STORE_PRIOS), 0);
-	assert_non_null(in->st = store_open(in->base, in->d.dir));
+	assert_non_null(in->st = store_open(in->base, in->d.dir, 0));
 	assert_int_equal(chan_pair(pair), 0);
 	in->d.fd = pair[0];
 	assert_non_null(peer_new(in->st, pair[1], PEER_SUP, 0, 0));

@@ -1,0 +1,336 @@
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/unit/store_driver.h"
+
+/*
+ * An index that is gone or damaged is made anew from the packs, and nothing
+ * that was acknowledged is missing then.
+ */
+#define T1      7
+#define T2      8
+#define JOBS    40
+#define SETTLED 25
+
+static void
+job_name(uint64_t n, char *out)
+{
+	static const char digits[] = "abcdefghijklmnopqrstuvwxyz234567";
+	size_t i;
+
+	for (i = 0; i < JOB_ID_LEN; i++, n /= 32)
+		out[JOB_ID_LEN - 1 - i] = digits[n % 32];
+	out[JOB_ID_LEN] = '\0';
+}
+
+static void
+make_job(struct drv *d, int t, uint32_t tenant, uint64_t n)
+{
+	struct drv_objs o = { 0 };
+	struct obj_ref file, spec, root;
+	struct drv_reply r;
+	char job[JOB_ID_LEN + 1];
+
+	file = drv_chunk(&o, n, 900);
+	spec = drv_chunk(&o, 100000 + n, 60);
+	root = drv_tree(&o, &file, 1, 900);
+	assert_int_equal(drv_put(d, t, &o, &r), ERR_NONE);
+	free(o.buf);
+	job_name(n, job);
+	assert_int_equal(drv_publish(d, tenant, job, &root, &spec, &r),
+	    ERR_NONE);
+}
+
+static void
+settle_job(struct drv *d, uint32_t tenant, uint64_t n, uint64_t sequence)
+{
+	static const struct obj_ref none;
+	struct drv_reply r;
+	char job[JOB_ID_LEN + 1];
+
+	job_name(n, job);
+	assert_int_equal(drv_settle(d, tenant, job, sequence, &none, &none,
+	    &r), ERR_NONE);
+}
+
+static uint64_t
+head_of(struct drv *d, uint32_t tenant)
+{
+	struct store_msg m = { .op = STORE_HEAD };
+	struct drv_reply r;
+
+	m.u.head.tenant_id = tenant;
+	assert_int_equal(drv_call(d, d->fd, &m, -1, &r), ERR_NONE);
+	return (r.m.u.ok.sequence);
+}
+
+static uint32_t
+unsettled(struct drv *d)
+{
+	struct store_msg m = { .op = STORE_UNSETTLED };
+	struct drv_reply r;
+	uint32_t n;
+
+	assert_int_equal(drv_call(d, d->fd, &m, -1, &r), ERR_NONE);
+	n = r.m.u.ok.objects;
+	drv_reply_done(&r);
+	return (n);
+}
+
+/* Records, receipts, trees, the chain, what the idempotency ids name. */
+static void
+check_all(struct drv *d, int t, uint64_t jobs, uint64_t settled)
+{
+	struct drv_objs o = { 0 };
+	struct obj_ref refs[3];
+	struct drv_reply r;
+	char job[JOB_ID_LEN + 1];
+	uint64_t n;
+
+	for (n = 0; n < jobs; n++) {
+		job_name(n, job);
+		refs[0] = drv_chunk(&o, n, 900);
+		refs[1] = drv_chunk(&o, 100000 + n, 60);
+		refs[2] = drv_tree(&o, refs, 1, 900);
+		o.len = o.n = 0;
+		assert_int_equal(drv_job(d, t, STORE_JOB_GET, job, &r),
+		    ERR_NONE);
+		assert_int_equal(drv_job(d, t, STORE_RECEIPT_GET, job, &r),
+		    n < settled ? ERR_NONE : ERR_NOT_FOUND);
+		assert_int_equal(drv_get(d, t, refs, 3, &r), ERR_NONE);
+		assert_int_equal(r.m.u.ok.objects, 3);
+		drv_reply_done(&r);
+		assert_int_equal(drv_check(d, t, &refs[2], &r), ERR_NONE);
+		assert_int_equal(r.m.u.ok.objects, 0);
+		assert_int_equal(drv_publish(d, T1, job, &refs[2], &refs[1],
+		    &r), ERR_NONE);
+		assert_int_equal(r.m.u.ok.existed, 1);
+		assert_string_equal(r.m.u.ok.job, job);
+	}
+	free(o.buf);
+	assert_int_equal(head_of(d, T1), settled);
+	assert_int_equal(unsettled(d), jobs - settled + 1);
+}
+
+static void
+fill(struct drv *d, int *t)
+{
+	uint64_t n;
+	int t2;
+
+	drv_init(d, "/tmp");
+	assert_int_equal(drv_start(d), 0);
+	*t = drv_bind(d, T1, DRV_ALL);
+	for (n = 0; n < JOBS; n++)
+		make_job(d, *t, T1, n);
+	/* Nothing new with these: no flush of the pack is owed to them. */
+	for (n = 0; n < SETTLED; n++)
+		settle_job(d, T1, n, n + 1);
+	t2 = drv_bind(d, T2, DRV_ALL);
+	make_job(d, t2, T2, 5000);
+	close(t2);
+}
+
+static void
+index_remove(const struct drv *d)
+{
+	int fd = open(d->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	assert_true(fd != -1);
+	assert_int_equal(io_remove_tree(fd, "index"), 0);
+	close(fd);
+}
+
+static void
+rebuild(struct drv *d, int *t)
+{
+	assert_int_equal(drv_start(d), -1);
+	assert_int_equal(drv_wait(d), 111);
+	assert_non_null(strstr(d->said, "errandctl store rebuild-index"));
+	d->rebuild = 1;
+	assert_int_equal(drv_start(d), 0);
+	d->rebuild = 0;
+	assert_non_null(strstr(d->said, "41 jobs"));
+	*t = drv_bind(d, T1, DRV_ALL);
+}
+
+/* However it ended: by its own will, or killed. */
+static void
+test_index_gone(void **state)
+{
+	struct drv d;
+	int t, clean;
+
+	(void)state;
+	for (clean = 0; clean < 2; clean++) {
+		fill(&d, &t);
+		close(t);
+		if (clean)
+			assert_int_equal(drv_wait(&d), 0);
+		else
+			drv_kill(&d);
+		index_remove(&d);
+		rebuild(&d, &t);
+		check_all(&d, t, JOBS, SETTLED);
+		/* It goes on, and the next start finds all in order. */
+		make_job(&d, t, T1, JOBS);
+		settle_job(&d, T1, SETTLED, SETTLED + 1);
+		close(t);
+		assert_int_equal(drv_wait(&d), 0);
+		assert_int_equal(drv_start(&d), 0);
+		t = drv_bind(&d, T1, DRV_ALL);
+		check_all(&d, t, JOBS + 1, SETTLED + 1);
+		/* And a second time. */
+		close(t);
+		drv_kill(&d);
+		index_remove(&d);
+		d.rebuild = 1;
+		assert_int_equal(drv_start(&d), 0);
+		d.rebuild = 0;
+		t = drv_bind(&d, T1, DRV_ALL);
+		check_all(&d, t, JOBS + 1, SETTLED + 1);
+		close(t);
+		drv_done(&d);
+	}
+}
+
+/* Zeros over the pages that say what there is; a file that ends too early. */
+static void
+test_index_damaged(void **state)
+{
+	static const uint8_t zero[8192];
+	char path[300];
+	struct drv d;
+	int t, fd, how;
+
+	(void)state;
+	for (how = 0; how < 2; how++) {
+		fill(&d, &t);
+		close(t);
+		drv_kill(&d);
+		(void)snprintf(path, sizeof(path), "%s/index/data.mdb", d.dir);
+		assert_true((fd = open(path, O_RDWR | O_CLOEXEC)) != -1);
+		if (how == 0)
+			assert_int_equal(io_pwrite(fd, zero, sizeof(zero), 0),
+			    0);
+		else
+			assert_int_equal(ftruncate(fd, 16384), 0);
+		close(fd);
+		rebuild(&d, &t);
+		check_all(&d, t, JOBS, SETTLED);
+		close(t);
+		drv_done(&d);
+	}
+}
+
+/* A byte of the file's that says its version. */
+static void
+version_set(const struct drv *d, const char *file, off_t at, uint8_t v)
+{
+	char path[300];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", d->dir, file);
+	assert_true((fd = open(path, O_RDWR | O_CLOEXEC)) != -1);
+	assert_int_equal(io_pwrite(fd, &v, 1, at), 0);
+	close(fd);
+}
+
+/* Neither served nor made anew by a program that does not understand it. */
+static void
+test_newer_pack(void **state)
+{
+	struct drv d;
+	int t;
+
+	(void)state;
+	fill(&d, &t);
+	close(t);
+	assert_int_equal(drv_wait(&d), 0);
+	version_set(&d, "packs/00000001.pack", 8, 2);
+	assert_int_equal(drv_start(&d), -1);
+	assert_int_equal(drv_wait(&d), 111);
+	assert_non_null(strstr(d.said, "newer version"));
+	d.rebuild = 1;
+	assert_int_equal(drv_start(&d), -1);
+	assert_int_equal(drv_wait(&d), 111);
+	assert_non_null(strstr(d.said, "newer version"));
+	d.rebuild = 0;
+	version_set(&d, "packs/00000001.pack", 8, 1);
+	/* The rebuild that was ordered is done now. */
+	assert_int_equal(drv_start(&d), 0);
+	t = drv_bind(&d, T1, DRV_ALL);
+	check_all(&d, t, JOBS, SETTLED);
+	close(t);
+	drv_done(&d);
+}
+
+/* One damaged object costs that object, a damaged header no other record. */
+static void
+test_damaged_pack(void **state)
+{
+	struct drv_objs o = { 0 };
+	struct obj_ref refs[2];
+	struct drv_reply r;
+	uint8_t raw[OBJ_MAX], *buf, b;
+	char path[300];
+	struct drv d;
+	size_t len;
+	int t, fd, i;
+
+	(void)state;
+	fill(&d, &t);
+	close(t);
+	assert_int_equal(drv_wait(&d), 0);
+	(void)snprintf(path, sizeof(path), "%s/packs/00000001.pack", d.dir);
+	assert_int_equal(io_file_read(AT_FDCWD, path, 1 << 28, &buf, &len),
+	    0);
+	assert_true((fd = open(path, O_RDWR | O_CLOEXEC)) != -1);
+	for (i = 0; i < 2; i++) {
+		uint8_t *p;
+		off_t at;
+
+		drv_bytes(10 + (uint64_t)i, raw, 900);
+		assert_non_null(p = memmem(buf, len, raw, 900));
+		at = p - buf + (i == 0 ? 100 : -20);
+		b = buf[at] ^ 4;
+		assert_int_equal(io_pwrite(fd, &b, 1, at), 0);
+		refs[i] = drv_chunk(&o, 10 + (uint64_t)i, 900);
+	}
+	close(fd);
+	free(buf);
+	index_remove(&d);
+	d.rebuild = 1;
+	assert_int_equal(drv_start(&d), 0);
+	d.rebuild = 0;
+	assert_non_null(strstr(d.said, "1 damaged objects"));
+	assert_true(drv_log_has(&d, "its header is damaged"));
+	t = drv_bind(&d, T1, DRV_ALL);
+	assert_int_equal(drv_get(&d, t, &refs[0], 1, &r), ERR_DAMAGED);
+	assert_int_equal(drv_get(&d, t, &refs[1], 1, &r), ERR_NONE);
+	assert_int_equal(r.m.u.ok.objects, 0);
+	drv_reply_done(&r);
+	/* Put again, all is there. */
+	assert_int_equal(drv_put(&d, t, &o, &r), ERR_NONE);
+	assert_int_equal(r.m.u.ok.objects, 2);
+	check_all(&d, t, JOBS, SETTLED);
+	free(o.buf);
+	close(t);
+	drv_done(&d);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_index_gone),
+		cmocka_unit_test(test_index_damaged),
+		cmocka_unit_test(test_newer_pack),
+		cmocka_unit_test(test_damaged_pack),
+	};
+
+	return (cmocka_run_group_tests(tests, NULL, NULL));
+}

@@ -1,0 +1,57 @@
+#ifndef ERRAND_STORE_REBUILD_INTERNAL_H
+#define ERRAND_STORE_REBUILD_INTERNAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "index_obj.h"
+#include "lib/text.h"
+
+/* What the parts of a rebuild share: rebuild.c and rebuild_*.c. */
+#define REBUILD_LINES   100     /* of what is lost, of each kind */
+
+struct store;
+
+/* An entry of the journal and where it is. */
+struct rebuild_entry {
+	uint64_t serial;
+	uint32_t pack;
+	uint32_t off;           /* of its record's header */
+	uint32_t at;            /* within the record's bytes */
+};
+
+struct rebuild_gone {
+	uint32_t tenant;
+	char job[JOB_ID_LEN + 1];
+};
+
+struct rebuild {
+	struct store *st;
+	uint64_t total;         /* bytes of all packs, and of those seen */
+	uint64_t done;
+	uint64_t told_us;
+	/* objects on their way into the index */
+	struct ix_object *batch;
+	size_t nbatch;
+	/* records whose bytes are damaged */
+	struct ix_object *bad;
+	size_t nbad, capbad;
+	struct rebuild_entry *entries;
+	size_t nentries, capentries;
+	struct rebuild_gone *gone;      /* jobs that were forgotten */
+	size_t ngone, capgone;
+	/* the sum */
+	uint64_t objects, jobs, lost_bytes, lost_entries, lost_refs, packs;
+	uint64_t last_us;       /* of the journal's newest record */
+};
+
+/* Walk all packs: objects, the table of packs, where the journal is. */
+int rebuild_packs(struct rebuild *);
+
+/* Do again what the journal tells, in its order. */
+int rebuild_jobs(struct rebuild *);
+
+/* Count again what each tenant uses. */
+int rebuild_usage(struct rebuild *);
+
+#endif /* !ERRAND_STORE_REBUILD_INTERNAL_H */
