@@ -19,7 +19,7 @@ static int
 malformed(void)
 {
 	log_warnx("index: a malformed entry in object");
-	errno = EBADMSG;
+	errno = EUCLEAN;
 	return (-1);
 }
 

@@ -198,7 +198,7 @@ seg_head_encode(uint64_t run, uint32_t number, const uint8_t *entries,
 static int
 damaged(void)
 {
-	errno = EBADMSG;
+	errno = EUCLEAN;
 	return (-1);
 }
 

@@ -85,7 +85,7 @@ size_t seg_head_encode(uint64_t, uint32_t, const uint8_t *, size_t, uint8_t *);
 /**
  * seg_data_check(run, number, buf, len, n), seg_head_check(..., head):
  * Is this the block that it should be, as it was written?  Return 0 with the
- * number of entries or the head, or -1 with errno = EBADMSG.
+ * number of entries or the head, or -1 with errno = EUCLEAN.
  */
 int seg_data_check(uint64_t, uint32_t, const uint8_t *, size_t, size_t *);
 int seg_head_check(uint64_t, uint32_t, const uint8_t *, size_t,

@@ -16,7 +16,7 @@ segs_damaged(uint64_t run, uint32_t number)
 	log_warnx("index: block %" PRIu32 " of run %" PRIu64 " is damaged: "
 	    "what it named cannot be found; rebuild the index from the packs",
 	    number, run);
-	errno = EBADMSG;
+	errno = EUCLEAN;
 	return (-1);
 }
 

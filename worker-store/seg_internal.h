@@ -92,7 +92,7 @@ int segs_forget(struct ix *, struct run *);
 /* Make room for one group more in memory. */
 struct group *segs_group(struct run *);
 
-/* Log that a block is not what it should be; -1 with errno = EBADMSG. */
+/* Log that a block is not what it should be; -1 with errno = EUCLEAN. */
 int segs_damaged(uint64_t run, uint32_t number);
 
 /* Look a block up and check it; borrowed as by ix_get. */

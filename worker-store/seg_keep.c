@@ -173,7 +173,7 @@ open_merge(struct ix *ix, uint8_t level, struct merge *m)
 	if (m->out == NULL && pick(m->segs, level + 1, RUN_MAKING, &m->out,
 	    1) == 0) {
 		log_warnx("index: the run that a merge makes is gone");
-		errno = EBADMSG;
+		errno = EUCLEAN;
 		return (-1);
 	}
 	m->bottom = 1;
@@ -301,7 +301,7 @@ err0:
 
 err1:
 	seg_iter_free(it);
-	if (errno != EBADMSG)
+	if (errno != EUCLEAN)
 		return (-1);
 	log_warnx("index: runs of level %u are not merged any more", level);
 	m.segs->stuck |= 1U << level;

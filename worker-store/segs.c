@@ -256,7 +256,7 @@ on_run(void *cookie, const uint8_t *key, size_t klen, const uint8_t *v,
 	if (klen != NUMBER_LEN || len != RECORD_LEN || v[0] >= SEG_LEVELS ||
 	    v[1] > RUN_INPUT || le_get32(v + 4) > le_get32(v + 8)) {
 		log_warnx("index: a malformed entry in run");
-		errno = EBADMSG;
+		errno = EUCLEAN;
 		return (-1);
 	}
 	if ((r = segs_add(l->segs, be_get64(key), v[0], v[1])) == NULL)
