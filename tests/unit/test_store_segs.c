@@ -515,7 +515,7 @@ test_blocks(void **state)
 		buf[i / 8] ^= (uint8_t)(1U << i % 8);
 		errno = 0;
 		assert_int_equal(seg_data_check(9, 65, buf, len, &n), -1);
-		assert_int_equal(errno, EBADMSG);
+		assert_int_equal(errno, EUCLEAN);
 		buf[i / 8] ^= (uint8_t)(1U << i % 8);
 	}
 	len = seg_head_encode(9, 64, entries, ALL, buf);
@@ -622,14 +622,14 @@ test_damage(void **state)
 		if (rc == 0)
 			assert_true(same(&got, objs[i]));
 		else {
-			assert_int_equal(errno, EBADMSG);
+			assert_int_equal(errno, EUCLEAN);
 			bad++;
 		}
 	}
 	assert_int_equal(bad, 70);
 	errno = 0;
 	assert_int_equal(ix_object_scan_all(d->ix, NULL, on_object, &c), -1);
-	assert_int_equal(errno, EBADMSG);
+	assert_int_equal(errno, EUCLEAN);
 	ix_read_end(d->ix);
 	/* Merging it stops; commits go on, and all else can be found. */
 	ix_segs(d->ix)->limits.trigger_0 = 1;
