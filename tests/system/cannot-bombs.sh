@@ -1,0 +1,113 @@
+#!/bin/sh
+# A job that takes all it can get: its limit ends it and is named, another job
+# beside it does its work, and nothing stays.
+# shellcheck disable=SC2016,SC2034,SC2154
+
+. "$(dirname "$0")/../lib.sh"
+. "$TOP/tests/tools/jobs.sh"
+need_root
+need_program python3
+
+start_daemon 'slots = 3'
+work bombs
+
+swept() { [ -z "$(find "$T/state/run" -path '*/jobs/*' 2>/dev/null)" ]; }
+# beside: a job of somebody else, with a time limit of its own
+beside() { timeout 30 "$BIN/errand" -q --no-snapshot -- sh -c 'echo well'; }
+
+# bomb LIMIT NAME OPTIONS... -- COMMAND...: run it, with another job beside
+bomb() {
+	limit=$1 name=$2
+	shift 2
+	errand run -d --no-snapshot $root "$@" >"$T/id" 2>"$T/err" ||
+	    diag "$(cat "$T/err")"
+	id=$(cat "$T/id")
+	is "$(beside)" well "$who, $name: another job works beside it"
+	timeout 60 "$BIN/errand" wait "$id" >/dev/null 2>&1
+	rc=$?
+	if [ "$rc" -ne 124 ]; then
+		ok "$who, $name: it ends"
+	else
+		not_ok "$who, $name: it ends"
+		errand kill -f "$id" >/dev/null 2>&1
+	fi
+	is "$(field limit "$id")" "$limit" "$who, $name: which limit is said"
+	check "$who, $name: nothing stays" wait_for 20 swept
+}
+
+fork_bomb='import os, signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+while True:
+    try:
+        os.fork()
+    except OSError:
+        pass'
+threads='import threading, time
+n = 0
+try:
+    while n < 100000:
+        threading.Thread(target=time.sleep, args=(3,), daemon=True).start()
+        n += 1
+except RuntimeError:
+    pass
+print(n, flush=True)
+import os
+os._exit(0 if n < 200 else 1)'
+memory='b = []
+while True:
+    b.append(bytearray(1 << 20))'
+descriptors='import os, resource
+s, h = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (h, h))
+n = 0
+try:
+    while True:
+        os.open("/dev/null", os.O_RDONLY)
+        n += 1
+except OSError:
+    pass
+print(n, flush=True)
+os._exit(0 if 100 < n <= 1 << 20 else 1)'
+shm='import os
+for d in "/dev/shm", "/tmp", os.environ["HOME"], "/run":
+    try:
+        with open(d + "/f", "wb") as f:
+            while True:
+                f.write(bytes(1 << 20))
+    except OSError:
+        pass'
+
+for who in runner as-root; do
+	root=
+	[ "$who" = runner ] || root=--as-root
+	bomb runtime 'fork bomb' --pids 60 --timeout 2 -- \
+	    python3 -c "$fork_bomb"
+	bomb memory 'memory bomb' --memory 64M -- python3 -c "$memory"
+	bomb memory 'files in memory' --memory 64M -- \
+	    sh -c 'python3 -c "$0"; exit 1' "$shm"
+	errand run -q --no-snapshot $root --pids 100 -- \
+	    python3 -c "$threads" >"$T/out" 2>"$T/err"
+	is "$?" 0 "$who, threads: about as many as processes may be"
+	errand run -q --no-snapshot $root -- \
+	    python3 -c "$descriptors" >"$T/out" 2>"$T/err"
+	is "$?" 0 "$who, descriptors: its own limit ends them"
+	errand run -q --no-snapshot $root -- \
+	    sh -c 'head -c 200000000 /dev/zero; echo; echo end' 2>"$T/err" |
+	    wc -c >"$T/out"
+	is "$(field log.truncated)" true "$who, log flood: cut off"
+	check "$who, log flood: the log keeps to its cap" \
+	    test "$(field log.bytes)" -le $((70 * 1024 * 1024))
+	is "$(field exit_code)" 0 "$who, log flood: the job goes on (LOG cap)"
+	errand run -q --no-snapshot $root -- sh -c '
+	    for i in 1 2 3 4 5; do setsid sleep 193710 & done
+	    (trap "" TERM HUP; exec setsid sleep 193711) & exec true' \
+	    >/dev/null 2>&1
+	is "$?" 0 "$who, daemons: the job ends with its command"
+	cannot "$who, daemons: none is left" pgrep -f '^sleep 19371[01]$'
+	errand run -q --no-snapshot $root -- sh -c 'mkdir -p a/b; cd a/b
+	    setsid sleep 1000 >/dev/null 2>&1 & exec 3<.; exec true' \
+	    >/dev/null 2>&1
+	check "$who, a mount kept busy: nothing stays" wait_for 20 swept
+done
+check 'errandd is the same' test -e "/proc/$daemon_pid/exe"
+done_testing
