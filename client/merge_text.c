@@ -30,6 +30,23 @@ offer(const struct merge_bytes *b, char *name, size_t len)
 	return (fd);
 }
 
+/* Control bytes that no text has.  Git looks for NUL alone; a short binary file
+ * may well have none, and markers would spoil it. */
+static int
+is_text(const struct merge_bytes *b)
+{
+	size_t i;
+	uint8_t c;
+
+	for (i = 0; i < b->len; i++) {
+		c = b->p[i];
+		if (c == 0x7f || (c < 0x20 && (c < '\b' || c > '\r') &&
+		    c != 0x1b))
+			return (0);
+	}
+	return (1);
+}
+
 static int
 run_git(char names[3][32], char **out, size_t *len)
 {
@@ -63,7 +80,7 @@ merge_text(const struct merge_bytes *ours, const struct merge_bytes *base,
 			errno = EFBIG;
 			goto done;
 		}
-		if (in[i]->len > 0 && memchr(in[i]->p, 0, in[i]->len) != NULL) {
+		if (!is_text(in[i])) {
 			errno = EINVAL;
 			goto done;
 		}
