@@ -9,7 +9,7 @@
 
 #define T struct store_msg
 #define RIGHTS_ALL (STORE_RIGHT_PUT | STORE_RIGHT_GET | STORE_RIGHT_JOBS | \
-	STORE_RIGHT_CARE)
+	STORE_RIGHT_CARE | STORE_RIGHT_RESULTS)
 
 static MAP_EMPTY(empty_map, T, errand__store__empty__descriptor);
 
@@ -21,9 +21,22 @@ static const struct field hello_fields[] = {
 };
 static MAP(hello_map, T, errand__store__hello__descriptor, hello_fields, NULL);
 
+#undef T
+#define T struct store_quota
+static const struct field quota_fields[] = {
+	UINT(bytes, 0, BIG),
+	UINT(objects, 0, BIG),
+	UINT(jobs, 0, BIG),
+	UINT(log_bytes, 0, BIG),
+};
+static MAP(quota_map, T, errand__store__quota__descriptor, quota_fields, NULL);
+#undef T
+#define T struct store_msg
+
 static const struct field bind_fields[] = {
 	UINT(u.bind.tenant_id, 0, UINT32_MAX),
 	UINT(u.bind.rights, 1, RIGHTS_ALL),
+	SUB(u.bind.quota, 0, &quota_map),
 };
 static MAP(bind_map, T, errand__store__bind__descriptor, bind_fields, NULL);
 
@@ -62,6 +75,7 @@ static const struct field settle_fields[] = {
 	REF(u.settle.list, REF_NONE | REF_CONTENT),
 	SPAN(u.settle.record, 1, LIMIT_RECORD),
 	SPAN(u.settle.receipt, 1, LIMIT_RECEIPT),
+	UINT(u.settle.log_bytes, 0, BIG),
 };
 static MAP(settle_map, T, errand__store__settle__descriptor, settle_fields,
     NULL);
@@ -70,6 +84,29 @@ static const struct field head_fields[] = {
 	UINT(u.head.tenant_id, 0, UINT32_MAX),
 };
 static MAP(head_map, T, errand__store__head__descriptor, head_fields, NULL);
+
+static MAP(collect_map, T, errand__store__collect__descriptor, head_fields,
+    NULL);
+
+static const struct field expire_fields[] = {
+	UINT(u.expire.tenant_id, 0, UINT32_MAX),
+	UINT(u.expire.keep_us, 0, BIG),
+	UINT(u.expire.keep_jobs, 0, BIG),
+	UINT(u.expire.log_bytes, 0, BIG),
+};
+static MAP(expire_map, T, errand__store__expire__descriptor, expire_fields,
+    NULL);
+
+static const struct field usage_fields[] = {
+	UINT(u.ok.usage.bytes, 0, BIG),
+	UINT(u.ok.usage.stored_bytes, 0, BIG),
+	UINT(u.ok.usage.objects, 0, BIG),
+	UINT(u.ok.usage.jobs, 0, BIG),
+	UINT(u.ok.usage.log_bytes, 0, BIG),
+	SUB(u.ok.usage.quota, 0, &quota_map),
+};
+static MAP(use_map, T, errand__store__usage__descriptor, usage_fields,
+    NULL);
 
 static const struct field head_ok_fields[] = {
 	UINT(u.ok.sequence, 0, BIG),
@@ -200,6 +237,9 @@ static const struct row rows[] = {
 	REQ(JOB_LIST, list_map),
 	REQ(RECEIPT_GET, job_map),
 	REQ(CARE, care_ask_map),
+	REQ(COLLECT, collect_map),
+	REQ(EXPIRE, expire_map),
+	REQ(USAGE, head_map),
 	OK(BIND, empty_map),
 	OK(PUBLISH, publish_ok_map),
 	OK(SETTLE, empty_map),
@@ -213,6 +253,9 @@ static const struct row rows[] = {
 	OK(JOB_LIST, records_map),
 	OK(RECEIPT_GET, data_map),
 	OK(CARE, care_ok_map),
+	OK(COLLECT, empty_map),
+	OK(EXPIRE, records_map),
+	OK(USAGE, use_map),
 	{ STORE_ERROR, 0, ROW_ID, N(ERROR), &error_map },
 	{ STORE_WAIT, 0, 0, N(WAIT), &wait_map },
 };

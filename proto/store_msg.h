@@ -18,6 +18,8 @@
 #define STORE_RIGHT_GET         0x2
 #define STORE_RIGHT_JOBS        0x4     /* read job records and receipts */
 #define STORE_RIGHT_CARE        0x8     /* an operator's: no tenant, alone */
+#define STORE_RIGHT_RESULTS     0x10    /* of a running job: they are put
+					 * while the disk is nearly full */
 
 enum store_op {
 	STORE_HELLO = 1,        /* first message of either end; no reply */
@@ -35,6 +37,10 @@ enum store_op {
 	STORE_JOB_GET,
 	STORE_JOB_LIST,         /* newest first */
 	STORE_RECEIPT_GET,
+	/* S again */
+	STORE_COLLECT,          /* begin to delete what nothing reaches */
+	STORE_EXPIRE,           /* durable: forget jobs whose time is over */
+	STORE_USAGE,            /* S and T: use and limits of a tenant */
 	/* C */
 	STORE_CARE,             /* one step of a task; + 1 fd: its bytes */
 	/* replies */
@@ -47,6 +53,18 @@ enum store_op {
 struct store_bytes {            /* borrowed from the packet when parsed */
 	const uint8_t *p;
 	size_t len;
+};
+
+struct store_quota {            /* 0: no limit */
+	uint64_t bytes;         /* of objects, uncompressed */
+	uint64_t objects;
+	uint64_t jobs;          /* that are kept */
+	uint64_t log_bytes;     /* of their logs */
+};
+
+struct store_usage {
+	uint64_t bytes, stored_bytes, objects, jobs, log_bytes;
+	struct store_quota quota;
 };
 
 struct store_msg {
@@ -64,6 +82,7 @@ struct store_msg {
 		struct {
 			uint32_t tenant_id;
 			uint32_t rights;
+			struct store_quota quota;
 		} bind;
 		struct {
 			uint32_t tenant_id;
@@ -83,10 +102,18 @@ struct store_msg {
 			struct obj_ref list;
 			struct store_bytes record;
 			struct store_bytes receipt;
+			uint64_t log_bytes;
 		} settle;
 		struct {
 			uint32_t tenant_id;
-		} head;
+		} head;                 /* HEAD; USAGE (T: 0); COLLECT
+					 * (0: all) */
+		struct {
+			uint32_t tenant_id;
+			uint64_t keep_us;       /* since they were settled */
+			uint64_t keep_jobs;     /* 0: any number */
+			uint64_t log_bytes;     /* 0: any amount */
+		} expire;
 		struct {
 			uint32_t objects;       /* records in the memfd */
 		} put;
@@ -128,6 +155,7 @@ struct store_msg {
 				    disk_free, commits, flushes;
 			} stat;
 			struct care care;       /* CARE */
+			struct store_usage usage;
 		} ok;
 		struct err error;
 	} u;
@@ -145,6 +173,7 @@ int store_msg_parse(const uint8_t *, size_t, struct store_msg *);
  *   CHECK            an array of encoded refs (OBJ_REF_LEN each)
  *   GET              objrecs, codec RAW, in the order asked
  *   CARE             as many bytes as it says: backup.h
+ *   EXPIRE           per job: u32 length, little-endian, the job's id
  *   UNSETTLED, LIST  per record: u32 length, little-endian, bytes
  */
 

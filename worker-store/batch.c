@@ -11,13 +11,16 @@
 #include "batch.h"
 #include "fault.h"
 #include "index.h"
+#include "index_pack.h"
 #include "journal.h"
 #include "lib/crash.h"
+#include "lease.h"
 #include "lib/io.h"
 #include "lib/log.h"
 #include "pack.h"
 #include "pending.h"
 #include "quarantine.h"
+#include "rewrite.h"
 #include "store.h"
 #include "upkeep.h"
 #include "walk.h"
@@ -225,9 +228,13 @@ write_pack(struct store *st)
 		.len = packs_end(st->packs)
 	};
 
+	int64_t live = (int64_t)pending_bytes(st->pending);
+
 	if (packs_unsynced(st->packs) > 0)
 		return (0);
-	return (ix_pack_put(st->ix, &pack));
+	if (ix_pack_put(st->ix, &pack) == -1)
+		return (-1);
+	return (ix_pack_live(st->ix, pack.number, live));
 }
 
 /* What a walk looked into is complete; the pending ones bear the mark. */
@@ -240,8 +247,8 @@ write_marks(struct store *st, const struct job_req *r)
 	for (i = 0; i < walk_nodes(r->walk); i++) {
 		ref = walk_node_get(r->walk, i);
 		if (pending_find(st->pending, r->tenant, ref) == NULL &&
-		    ix_object_mark(st->ix, r->tenant, ref, IX_EPOCH,
-		    0) == -1)
+		    ix_object_mark(st->ix, r->tenant, ref,
+		    walk_epoch(r->walk), stamp_now()) == -1)
 			return (-1);
 	}
 	return (0);
@@ -267,7 +274,9 @@ write_req(struct store *st, const struct job_req *r)
 		.record = r->record,
 		.record_len = r->record_len,
 		.receipt = r->record + r->record_len,
-		.receipt_len = r->receipt_len
+		.receipt_len = r->receipt_len,
+		.settled_us = io_real_us(),
+		.log_bytes = r->log_bytes
 	};
 
 	if (r->state != REQ_WRITE)
@@ -307,7 +316,8 @@ commit(struct batch *b)
 
 	if (ix_write(st->ix, room(b)) == -1)
 		return (-1);
-	if (write_objects(st) == -1 || write_pack(st) == -1)
+	if (write_objects(st) == -1 || write_pack(st) == -1 ||
+	    lease_write(st) == -1)
 		goto err0;
 	STAILQ_FOREACH(r, &b->reqs, next) {
 		if (write_req(st, r) == -1)
@@ -325,6 +335,18 @@ err0:
 	ix_abort(st->ix);
 	errno = err;
 	return (-1);
+}
+
+/* What uploads had leased for these jobs is referenced now. */
+static void
+published(struct batch *b)
+{
+	const struct job_req *r;
+
+	STAILQ_FOREACH(r, &b->reqs, next) {
+		if (r->state == REQ_WRITE && r->ask.op == STORE_PUBLISH)
+			lease_published(b->st, r->tenant, &r->root);
+	}
 }
 
 /*
@@ -374,6 +396,8 @@ done:
 	pending_cut(st->pending, 0);
 	pack_committed(st->packs);
 	quarantine_end(st, 1);
+	lease_written(st);
+	published(b);
 	return (0);
 }
 
@@ -422,7 +446,7 @@ wanted(const struct batch *b)
 	const struct job_req *r;
 
 	if (pending_count(b->st->pending) > 0 || journal_due(b->st->journal) ||
-	    quarantine_due(b->st))
+	    quarantine_due(b->st) || lease_due(b->st))
 		return (1);
 	STAILQ_FOREACH(r, &b->reqs, next) {
 		if (r->state == REQ_WRITE)
@@ -447,8 +471,8 @@ aftermath(struct batch *b, int err)
 		(void)event_add(b->timer, &again);
 	upkeep_touch(st->upkeep);
 	/* It shows at the next put when this fails, and is tried again. */
-	if (err == 0 && packs_full(st->packs))
-		(void)store_new_pack(st);
+	if (err == 0 && packs_full(st->packs) && store_new_pack(st) == 0)
+		rewrite_kick(st);
 }
 
 int

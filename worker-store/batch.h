@@ -50,6 +50,8 @@ struct job_req {
 	uint8_t *record;                /* owned; the receipt is behind it */
 	size_t record_len;
 	size_t receipt_len;
+	uint64_t log_bytes;             /* SETTLE */
+	int walked;                     /* PUBLISH: its objects were looked at */
 	struct walk *walk;              /* owned; ended, nothing missing */
 	enum job_req_state state;
 	char existed[JOB_ID_LEN + 1];   /* the job that it named before */

@@ -7,6 +7,7 @@
 
 #include "fault.h"
 #include "handlers.h"
+#include "lease.h"
 #include "lib/memfd.h"
 #include "lib/size.h"
 #include "proto/limits.h"
@@ -94,6 +95,8 @@ on_check(const struct ask *a, const struct store_msg *m, int *fds)
 	peer_hold(a->peer);
 	if ((c->walk = walk_new(st, a->peer->tenant,
 	    LIMIT_NEED_REFS)) == NULL)
+		goto err1;
+	if (lease_root(a->peer, &m->u.check.root) == -1)
 		goto err1;
 	walk_root(c->walk, &m->u.check.root);
 	a->peer->waiting++;

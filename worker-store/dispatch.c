@@ -13,6 +13,7 @@
 #include "lib/log.h"
 #include "peer.h"
 #include "store.h"
+#include "usage.h"
 
 /* The descriptor must be one end of a channel. */
 static int
@@ -48,7 +49,9 @@ on_bind(const struct ask *a, const struct store_msg *m, int *fds)
 		peer_close(a->peer, "what came to be bound is no channel");
 		return;
 	}
-	if (peer_new(a->peer->st, fds[0], kind, m->u.bind.tenant_id,
+	if ((kind == PEER_TENANT && usage_limit(a->peer->st,
+	    m->u.bind.tenant_id, &m->u.bind.quota) == -1) ||
+	    peer_new(a->peer->st, fds[0], kind, m->u.bind.tenant_id,
 	    rights) == NULL) {
 		fault_errno(&e, errno, NULL);
 		ask_err(a, &e);
@@ -73,6 +76,10 @@ static const struct route routes[] = {
 	{ STORE_UNSETTLED,   PEER_SUP,    0,                0, on_unsettled },
 	{ STORE_HEAD,        PEER_SUP,    0,                0, on_head },
 	{ STORE_STAT,        PEER_SUP,    0,                0, on_stat },
+	{ STORE_COLLECT,     PEER_SUP,    0,                0, on_collect },
+	{ STORE_EXPIRE,      PEER_SUP,    0,                0, on_expire },
+	{ STORE_USAGE,       PEER_SUP,    0,                0, on_usage },
+	{ STORE_USAGE,       PEER_TENANT, STORE_RIGHT_JOBS, 0, on_usage },
 	{ STORE_PUT,         PEER_TENANT, STORE_RIGHT_PUT,  1, on_put },
 	{ STORE_CHECK,       PEER_TENANT, STORE_RIGHT_PUT,  0, on_check },
 	{ STORE_GET,         PEER_TENANT, STORE_RIGHT_GET,  1, on_get },
@@ -85,12 +92,12 @@ static const struct route routes[] = {
 #define NROUTES         (sizeof(routes) / sizeof(routes[0]))
 
 static const struct route *
-route_find(uint8_t op)
+route_find(uint8_t op, enum peer_kind kind)
 {
 	const struct route *r;
 
 	for (r = routes; r < routes + NROUTES; r++) {
-		if (r->op == op)
+		if (r->op == op && r->kind == kind)
 			return (r);
 	}
 	return (NULL);
@@ -111,11 +118,11 @@ take_hello(struct peer *p, const struct store_msg *m, size_t nfds)
 static void
 route(struct peer *p, const struct store_msg *m, int *fds, size_t nfds)
 {
-	const struct route *r = route_find(m->op);
+	const struct route *r = route_find(m->op, p->kind);
 	const struct ask a = { p, m->id, m->op };
 	struct err e;
 
-	if (r == NULL || r->kind != p->kind)
+	if (r == NULL)
 		peer_close(p, "a message that may not come on this channel");
 	else if (r->nfds != nfds)
 		peer_close(p, "a wrong number of descriptors");

@@ -31,6 +31,7 @@ static const struct meaning meanings[] = {
 	{ EFBIG, ERR_LIMIT, 0, "the tree has more directories and long files "
 	    "that are new than the store will look through at once" },
 	{ ENOMEM, ERR_BUSY, 1, "the store is short of memory: try again" },
+	{ EAGAIN, ERR_BUSY, 1, "the store changed meanwhile: try again" },
 	{ EMFILE, ERR_BUSY, 1, "the store is short of descriptors: try "
 	    "again" },
 	{ EIO, ERR_IO, 1, "the store's disk reported an error: look at the "

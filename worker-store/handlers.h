@@ -24,5 +24,8 @@ handler_fn on_unsettled;
 handler_fn on_head;
 handler_fn on_stat;
 handler_fn on_care;             /* care.c */
+handler_fn on_collect;          /* expire.c */
+handler_fn on_expire;
+handler_fn on_usage;
 
 #endif /* !ERRAND_STORE_HANDLERS_H */

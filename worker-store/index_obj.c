@@ -1,5 +1,5 @@
 /*
- * What the index keeps of objects and packs.  Reaches the file through index.c
+ * What the index keeps of objects.  Reaches the file through index.c
  * only.
  */
 #include <endian.h>
@@ -16,7 +16,6 @@
 #include "seg_iter.h"
 #include "segs.h"
 
-#define PACK_LEN        9
 
 int
 ix_object_cmp(const struct ix_object *a, const struct ix_object *b)
@@ -24,14 +23,6 @@ ix_object_cmp(const struct ix_object *a, const struct ix_object *b)
 	if (a->tenant != b->tenant)
 		return (a->tenant < b->tenant ? -1 : 1);
 	return (memcmp(a->ref.id, b->ref.id, OBJ_ID_LEN));
-}
-
-static int
-malformed(const char *what)
-{
-	log_warnx("index: a malformed entry in %s", what);
-	errno = EUCLEAN;
-	return (-1);
 }
 
 /* The newest version of an entry.  ENOENT, too, when it is gone. */
@@ -203,43 +194,4 @@ ix_object_scan_all(struct ix *ix, const struct ix_object *after,
 	if (after != NULL)
 		seg_key(after->tenant, after->ref.id, key);
 	return (scan(ix, after != NULL ? key : NULL, NULL, fn, cookie));
-}
-
-int
-ix_pack_put(struct ix *ix, const struct ix_pack *pack)
-{
-	uint8_t key[4], v[PACK_LEN];
-
-	be_put32(key, pack->number);
-	le_put64(v, pack->len);
-	v[8] = pack->sealed;
-	return (ix_put(ix, IX_PACK, key, sizeof(key), v, sizeof(v)));
-}
-
-struct packs_cookie {
-	ix_pack_fn *fn;
-	void *cookie;
-};
-
-static int
-on_pack(void *arg, const uint8_t *key, size_t klen, const uint8_t *v,
-    size_t len)
-{
-	struct packs_cookie *c = arg;
-	struct ix_pack pack;
-
-	if (klen != 4 || len != PACK_LEN)
-		return (malformed("pack"));
-	pack.number = be_get32(key);
-	pack.len = le_get64(v);
-	pack.sealed = v[8];
-	return (c->fn(c->cookie, &pack));
-}
-
-int
-ix_packs(struct ix *ix, ix_pack_fn *fn, void *cookie)
-{
-	struct packs_cookie c = { fn, cookie };
-
-	return (ix_scan(ix, IX_PACK, "", 0, 0, on_pack, &c));
 }

@@ -8,17 +8,15 @@
 #include "pack.h"
 
 /*
- * What the index knows of objects and packs.  Little-endian values; keys begin
+ * What the index knows of objects.  Little-endian values; keys begin
  * with the tenant, big-endian, so that nothing is ever found under another
  * one's:
  *
  *   object  see recent.h
  *   run     see segs.h
  *   block   see seg.h
- *   pack    u32 number, big-endian -> u64 length that counts, u8 sealed
  */
 #define IX_COMPLETE     0x1     /* all below it is there, as of the epoch */
-#define IX_EPOCH        1       /* the first; collection will begin others */
 
 struct ix;
 
@@ -29,12 +27,6 @@ struct ix_object {
 	uint8_t flags;
 	uint32_t epoch;         /* of the mark */
 	uint32_t stamp;         /* minutes since 1970: last put or touched */
-};
-
-struct ix_pack {
-	uint32_t number;
-	uint64_t len;
-	uint8_t sealed;
 };
 
 /* Order of keys: below, equal to or above zero as memcmp. */
@@ -81,11 +73,5 @@ int ix_object_scan(struct ix *, uint32_t, const uint8_t *, ix_object_fn *,
 /* The same through all tenants: by tenant, then id.  after: those two. */
 int ix_object_scan_all(struct ix *, const struct ix_object *, ix_object_fn *,
     void *);
-
-int ix_pack_put(struct ix *, const struct ix_pack *);
-
-/* Called per pack, in order.  Non-zero stops. */
-typedef int ix_pack_fn(void *, const struct ix_pack *);
-int ix_packs(struct ix *, ix_pack_fn *, void *);
 
 #endif /* !ERRAND_INDEX_OBJ_H */

@@ -10,6 +10,7 @@
 #include "handlers.h"
 #include "index.h"
 #include "index_job.h"
+#include "index_pack.h"
 #include "lib/le.h"
 #include "lib/memfd.h"
 #include "lib/size.h"

@@ -718,9 +718,13 @@ agrees(const struct pack_rec *rec, uint32_t tenant, const struct obj_ref *ref,
 	    rec->raw_len == loc->raw_len);
 }
 
-int
-pack_read(struct packs *ps, uint32_t tenant, const struct obj_ref *ref,
-    const struct pack_loc *loc, uint8_t *raw)
+/*
+ * Read a record and check all of it: ${*body} is what is stored, in ${raw} when
+ * that is the object itself.
+ */
+static int
+read_checked(struct packs *ps, uint32_t tenant, const struct obj_ref *ref,
+    const struct pack_loc *loc, uint8_t *raw, uint8_t **stored)
 {
 	uint8_t head[PACK_REC_HEAD];
 	struct pack_rec rec;
@@ -757,10 +761,129 @@ pack_read(struct packs *ps, uint32_t tenant, const struct obj_ref *ref,
 	if (obj_ref_of(ref->kind, raw, rec.raw_len, &is) == -1 ||
 	    !obj_ref_equal(&is, ref))
 		goto damaged;
+	*stored = body;
 	return (0);
 
 damaged:
 	errno = EBADMSG;
 err0:
+	return (-1);
+}
+
+int
+pack_read(struct packs *ps, uint32_t tenant, const struct obj_ref *ref,
+    const struct pack_loc *loc, uint8_t *raw)
+{
+	uint8_t *stored;
+
+	return (read_checked(ps, tenant, ref, loc, raw, &stored));
+}
+
+int
+pack_copy(struct packs *ps, uint32_t tenant, const struct obj_ref *ref,
+    const struct pack_loc *loc, struct pack_loc *to)
+{
+	struct pack_rec rec = {
+		.tenant = tenant,
+		.ref = *ref,
+		.codec = loc->codec,
+		.raw_len = loc->raw_len,
+		.len = loc->len
+	};
+	uint8_t raw[OBJ_MAX], *stored, *at;
+
+	if (read_checked(ps, tenant, ref, loc, raw, &stored) == -1 ||
+	    room(ps) == -1)
+		return (-1);
+	at = ps->buf + ps->fill;
+	memcpy(at + PACK_REC_HEAD, stored, loc->len);
+	pack_rec_encode(&rec, at + PACK_REC_HEAD, ps->key, ps->number,
+	    packs_end(ps), at);
+	*to = *loc;             /* which may be the same */
+	to->pack = ps->number;
+	to->off = (uint32_t)packs_end(ps);
+	ps->fill += PACK_REC_HEAD + to->len;
+	return (0);
+}
+
+/* Nobody may read the file through a descriptor that is held open. */
+static void
+fd_drop(struct packs *ps, uint32_t number)
+{
+	size_t i;
+
+	for (i = 0; i < FILES; i++) {
+		if (ps->files[i].number != number)
+			continue;
+		io_close(&ps->files[i].fd);
+		ps->files[i].number = 0;
+		ps->files[i].used = 0;
+	}
+}
+
+int
+packs_remove(struct packs *ps, uint32_t number)
+{
+	char name[NAME_LEN];
+
+	fd_drop(ps, number);
+	name_of(number, name);
+	if (unlinkat(ps->dirfd, name, 0) == -1 && errno != ENOENT)
+		goto err0;
+	ps->flushes++;
+	if (!MUTANT("no-remove-dirsync") && fsync(ps->dirfd) == -1)
+		goto err0;
+	return (0);
+
+err0:
+	log_warn("pack %" PRIu32 " cannot be removed", number);
+	return (-1);
+}
+
+static int
+is_named(const uint32_t *named, size_t n, uint32_t number)
+{
+	size_t lo = 0, hi = n, mid;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (named[mid] < number)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return (lo < n && named[lo] == number);
+}
+
+int
+packs_sweep(struct packs *ps, const uint32_t *named, size_t n, uint32_t open)
+{
+	struct dirent *de;
+	uint32_t number;
+	DIR *dir;
+	int fd, rc = 0;
+
+	if ((fd = openat(ps->dirfd, ".", O_RDONLY | O_DIRECTORY |
+	    O_CLOEXEC)) == -1)
+		goto err0;
+	if ((dir = fdopendir(fd)) == NULL)
+		goto err1;
+	while ((de = readdir(dir)) != NULL) {
+		number = number_of(de->d_name);
+		if (number == 0 || number >= open ||
+		    is_named(named, n, number))
+			continue;
+		log_info("pack %" PRIu32 " has been rewritten: removed",
+		    number);
+		if (packs_remove(ps, number) == -1)
+			rc = -1;
+	}
+	closedir(dir);
+	return (rc);
+
+err1:
+	io_close(&fd);
+err0:
+	log_warn("directory packs cannot be read");
 	return (-1);
 }

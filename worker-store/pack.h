@@ -135,6 +135,28 @@ void pack_committed(struct packs *);
 int pack_read(struct packs *, uint32_t, const struct obj_ref *,
     const struct pack_loc *, uint8_t *);
 
+/**
+ * pack_copy(ps, tenant, ref, loc, to):
+ * Append a copy of an object, checked as by pack_read, to the open pack.
+ * Return 0, or -1 with errno (the end has not moved): EBADMSG, ENOSPC.
+ */
+int pack_copy(struct packs *, uint32_t, const struct obj_ref *,
+    const struct pack_loc *, struct pack_loc *);
+
+/**
+ * packs_remove(ps, number):
+ * Remove a sealed pack that the index does not name any more, durably.
+ * Return 0, or -1 with errno after logging.
+ */
+int packs_remove(struct packs *, uint32_t);
+
+/**
+ * packs_sweep(ps, named, n, open):
+ * Remove what packs_remove did not come to: files of packs below ${open} that
+ * are not among the ${n} ascending numbers in ${named}.
+ */
+int packs_sweep(struct packs *, const uint32_t *, size_t, uint32_t);
+
 /* Flushes that were asked of the kernel so far. */
 uint64_t packs_flushes(const struct packs *);
 

@@ -12,6 +12,7 @@
 
 #include "care.h"
 #include "dispatch.h"
+#include "lease.h"
 #include "lib/chan.h"
 #include "lib/io.h"
 #include "lib/log.h"
@@ -42,6 +43,7 @@ detach(struct peer *p)
 {
 	if (p->chan == NULL)
 		return;
+	lease_end(p);
 	chan_free(p->chan);
 	p->chan = NULL;
 	LIST_REMOVE(p, link);

@@ -9,6 +9,7 @@
 #include "proto/store_msg.h"
 
 struct chan;
+struct lease;
 struct store;
 
 enum peer_kind {
@@ -39,6 +40,7 @@ struct peer {
 	unsigned int waiting;
 	unsigned int unread;    /* replies since the socket last took all */
 	unsigned int held;
+	struct lease *lease;    /* NULL: nothing is covered */
 };
 
 /* A request that is to be answered. */

@@ -24,6 +24,7 @@ struct pending {
 	struct ix_object **sorted;
 	size_t count;
 	uint64_t bytes;
+	uint64_t round;
 	uint8_t key[crypto_shorthash_KEYBYTES];
 	uint32_t slots[SLOTS];
 };
@@ -105,6 +106,24 @@ pending_count(const struct pending *p)
 	return (p->count);
 }
 
+uint64_t
+pending_bytes(const struct pending *p)
+{
+	return (p->bytes);
+}
+
+uint64_t
+pending_round(const struct pending *p)
+{
+	return (p->round);
+}
+
+const struct ix_object *
+pending_at(const struct pending *p, size_t i)
+{
+	return (&p->objs[i]);
+}
+
 int
 pending_due(const struct pending *p)
 {
@@ -120,6 +139,7 @@ pending_cut(struct pending *p, size_t count)
 		memset(p->slots, 0, sizeof(p->slots));
 		p->count = 0;
 		p->bytes = 0;
+		p->round++;
 	}
 	while (p->count > count) {
 		o = &p->objs[p->count - 1];

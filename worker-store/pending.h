@@ -35,6 +35,13 @@ int pending_add(struct pending *, const struct ix_object *);
 size_t pending_count(const struct pending *);
 int pending_due(const struct pending *);
 
+/* Bytes of packs that they take; how often they were committed or dropped. */
+uint64_t pending_bytes(const struct pending *);
+uint64_t pending_round(const struct pending *);
+
+/* The i-th that came. */
+const struct ix_object *pending_at(const struct pending *, size_t);
+
 /* Drop the newest until ${count} are left. */
 void pending_cut(struct pending *, size_t);
 

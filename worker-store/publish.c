@@ -12,6 +12,7 @@
 #include "index.h"
 #include "lib/size.h"
 #include "store.h"
+#include "usage.h"
 #include "walk.h"
 #include "walks.h"
 
@@ -149,6 +150,17 @@ restate(struct store *st, struct job_req *r)
 	return (0);
 }
 
+/* As ix_idem_get, but of a job that there is: an old one's is free again. */
+static int
+idem_known(struct store *st, const struct job_req *r, struct ix_idem *was)
+{
+	struct ix_job job;
+
+	if (ix_idem_get(st->ix, r->tenant, r->idem, was) == -1)
+		return (-1);
+	return (ix_job_get(st->ix, r->tenant, was->job, &job));
+}
+
 /*
  * Has this been published before, or is it about to be?  1 when that is
  * settled, 0 when it is new, -1 with errno.
@@ -160,7 +172,7 @@ known(struct store *st, struct job_req *r)
 	struct ix_idem was;
 	struct ix_job job;
 
-	if (ix_idem_get(st->ix, r->tenant, r->idem, &was) == 0) {
+	if (idem_known(st, r, &was) == 0) {
 		repeat(r, was.job, &was.root, &was.spec, REQ_DONE);
 		return (restate(st, r) == -1 ? -1 : 1);
 	}
@@ -188,6 +200,7 @@ publish_done(void *cookie, int rc)
 {
 	struct job_req *r = cookie;
 	struct store *st = r->ask.peer->st;
+	struct ix_usage u;
 	int err = errno, was = -1;
 
 	if (ix_read(st->ix) == 0)
@@ -196,8 +209,13 @@ publish_done(void *cookie, int rc)
 		refuse_errno(r, errno);
 	else if (was == 0 && rc == -1)
 		refuse_errno(r, err);
+	else if (was == 0 && !r->walked)
+		refuse_errno(r, EAGAIN);
 	else if (was == 0 && walk_missing(r->walk) > 0)
 		refuse_missing(r);
+	else if (was == 0 && usage_get(st, r->tenant, &u) == 0)
+		(void)usage_admit_job(usage_quota(st, r->tenant), &u,
+		    &r->refusal);
 	ix_read_end(st->ix);
 	decided(r);
 }
@@ -211,7 +229,7 @@ is_repeat(struct store *st, const struct job_req *r)
 
 	if (ix_read(st->ix) == -1)
 		return (0);
-	rc = ix_idem_get(st->ix, r->tenant, r->idem, &was);
+	rc = idem_known(st, r, &was);
 	ix_read_end(st->ix);
 	return (rc == 0);
 }
@@ -232,6 +250,7 @@ on_publish(const struct ask *a, const struct store_msg *m, int *fds)
 	r->root = m->u.publish.root;
 	r->second = m->u.publish.spec;
 	if (!is_repeat(a->peer->st, r)) {
+		r->walked = 1;
 		walk_root(r->walk, &r->root);
 		walk_root(r->walk, &r->second);
 	}
@@ -329,6 +348,7 @@ on_settle(const struct ask *a, const struct store_msg *m, int *fds)
 		return;
 	}
 	r->sequence = m->u.settle.sequence;
+	r->log_bytes = m->u.settle.log_bytes;
 	memcpy(r->digest, m->u.settle.digest, IX_DIGEST_LEN);
 	r->root = m->u.settle.root;
 	r->second = m->u.settle.list;

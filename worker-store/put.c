@@ -3,24 +3,27 @@
  * Bytes that somebody else compressed are refused, not decompressed.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "batch.h"
 #include "fault.h"
+#include "gc.h"
 #include "handlers.h"
 #include "index.h"
+#include "index_job.h"
+#include "lease.h"
+#include "lib/io.h"
 #include "lib/memfd.h"
 #include "lib/objrec.h"
 #include "pack.h"
 #include "pending.h"
 #include "proto/limits.h"
 #include "store.h"
+#include "usage.h"
 
-/*
- * Kept free for what is under way: results and receipts of running jobs, and
- * the index entries of what has been put already.
- */
-#define DISK_RESERVE    (16ULL * 1024 * 1024)
+/* Room is made for so much more than a request needs, for those behind it. */
+#define SLACK_PERCENT   30
 
 /* One request, all of whose objects are kept or none. */
 struct put {
@@ -30,7 +33,17 @@ struct put {
 	uint32_t seen;
 	uint32_t added;
 	uint64_t bytes;
+	const struct store_quota *quota;
+	struct ix_usage use;    /* before this request */
+	int over;               /* it was refused for a quota */
 	struct err fault;
+};
+
+/* A request that waits until room has been made for it. */
+struct parked {
+	struct ask ask;         /* its peer is held */
+	uint32_t wanted;
+	int fd;
 };
 
 /* The id is the store's own, and what the bytes are is checked before. */
@@ -67,12 +80,22 @@ add(struct put *p, const struct objrec *rec, const uint8_t *raw)
 
 	if (verify(p, rec, raw) == -1)
 		return (-1);
-	if (store_find(p->st, p->tenant, &rec->ref, &o) == 0)
+	if (store_find(p->st, p->tenant, &rec->ref, &o) == 0) {
+		gc_live(p->st, &o);
+		if (lease_touch(p->st, &o) == -1)
+			goto err0;
 		return (0);
+	}
 	if (errno != ENOENT)
 		goto err0;
+	if (usage_admit(p->quota, &p->use, p->added + 1,
+	    p->bytes + rec->raw_len, &p->fault) == -1) {
+		p->over = 1;
+		return (-1);
+	}
 	o.flags = 0;
-	o.epoch = o.stamp = 0;
+	o.epoch = 0;
+	o.stamp = stamp_now();
 	if (pack_append(p->st->packs, p->tenant, &rec->ref, raw, rec->raw_len,
 	    &o.loc) == -1 || pending_add(p->st->pending, &o) == -1)
 		goto err0;
@@ -120,10 +143,13 @@ take(struct put *p, const uint8_t *buf, size_t len)
 {
 	struct store *st = p->st;
 	uint64_t end = packs_end(st->packs);
-	size_t count = pending_count(st->pending);
+	size_t count = pending_count(st->pending), i;
 
-	if (ix_read(st->ix) == -1) {
+	p->quota = usage_quota(st, p->tenant);
+	if (ix_read(st->ix) == -1 ||
+	    usage_get(st, p->tenant, &p->use) == -1) {
 		fault_errno(&p->fault, errno, NULL);
+		ix_read_end(st->ix);
 		return (-1);
 	}
 	if (records(p, buf, len) == -1)
@@ -134,6 +160,9 @@ take(struct put *p, const uint8_t *buf, size_t len)
 		goto err0;
 	}
 	ix_read_end(st->ix);
+	for (i = count; i < pending_count(st->pending); i++)
+		gc_live(st, pending_at(st->pending, i));
+	usage_pending(st, p->tenant, p->added, p->bytes);
 	return (0);
 
 err0:
@@ -145,9 +174,16 @@ err0:
 
 /* May anything be put at all? */
 static int
-admit(struct put *p)
+admit(struct put *p, const struct peer *peer)
 {
-	if (store_disk_free(p->st) < DISK_RESERVE) {
+	uint64_t reserve = store_disk_reserve(p->st);
+	uint64_t left = store_disk_free(p->st);
+
+	if (left < 4 * reserve)
+		gc_disk(p->st, 4 * reserve - left);
+	if ((peer->rights & STORE_RIGHT_RESULTS) != 0)
+		reserve /= 4;
+	if (left < reserve) {
 		fault_errno(&p->fault, ENOSPC, NULL);
 		return (-1);
 	}
@@ -158,13 +194,40 @@ admit(struct put *p)
 	return (0);
 }
 
-void
-on_put(const struct ask *a, const struct store_msg *m, int *fds)
+static void put_again(void *);
+
+/*
+ * A quota is in the way, and perhaps much of what uses it is of no use: then
+ * the request waits for a collection.  0, or -1 when it is to be refused.
+ */
+static int
+park(const struct ask *a, const struct put *p, size_t len, int *fds)
+{
+	uint64_t need = len + p->quota->bytes / 100 * SLACK_PERCENT;
+	struct parked *w;
+
+	if ((w = calloc(1, sizeof(*w))) == NULL)
+		return (-1);
+	w->ask = *a;
+	w->wanted = p->wanted;
+	w->fd = fds[0];
+	if (gc_wait(p->st, p->tenant, need, put_again, w) == -1) {
+		free(w);
+		return (-1);
+	}
+	peer_hold(a->peer);
+	a->peer->waiting++;
+	fds[0] = -1;
+	return (0);
+}
+
+static void
+put(const struct ask *a, uint32_t wanted, int *fds)
 {
 	struct put p = {
 		.st = a->peer->st,
 		.tenant = a->peer->tenant,
-		.wanted = m->u.put.objects
+		.wanted = wanted
 	};
 	struct store_msg ok = { 0 };
 	const uint8_t *buf;
@@ -179,13 +242,38 @@ on_put(const struct ask *a, const struct store_msg *m, int *fds)
 		ask_err(a, &p.fault);
 		return;
 	}
-	if (admit(&p) == -1 || take(&p, buf, len) == -1)
-		ask_err(a, &p.fault);
-	else {
+	if (lease_begin(a->peer) == -1)
+		fault_errno(&p.fault, ENOMEM, NULL);
+	else if (admit(&p, a->peer) == 0 && take(&p, buf, len) == 0) {
 		ok.u.ok.objects = p.added;
 		ok.u.ok.bytes = p.bytes;
 		ask_ok(a, &ok, -1);
 		batch_touch(p.st->batch);
+		gc_consider(p.st, p.tenant);
 	}
+	if (p.fault.code != ERR_NONE &&
+	    (!p.over || park(a, &p, len, fds) == -1))
+		ask_err(a, &p.fault);
 	memfd_unmap(buf, len);
+}
+
+static void
+put_again(void *cookie)
+{
+	struct parked *w = cookie;
+	struct peer *p = w->ask.peer;
+
+	p->waiting--;
+	/* Nobody is left to hear it, and nothing was promised. */
+	if (p->chan != NULL)
+		put(&w->ask, w->wanted, &w->fd);
+	io_close(&w->fd);
+	peer_release(p);
+	free(w);
+}
+
+void
+on_put(const struct ask *a, const struct store_msg *m, int *fds)
+{
+	put(a, m->u.put.objects, fds);
 }

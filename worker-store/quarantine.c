@@ -18,6 +18,7 @@
 #include "pending.h"
 #include "quarantine.h"
 #include "store.h"
+#include "usage.h"
 
 #define KEY_LEN         (4 + OBJ_ID_LEN)
 #define VALUE_LEN       28
@@ -274,10 +275,7 @@ take_out(struct store *st, const struct ix_object *o)
 		return (errno == ENOENT ? 0 : -1);
 	if (now.loc.pack != o->loc.pack || now.loc.off != o->loc.off)
 		return (0);
-	if (ix_object_del(st->ix, o->tenant, &o->ref) == -1 ||
-	    ix_usage_add(st->ix, o->tenant, (uint64_t)-1,
-	    -(uint64_t)o->loc.raw_len,
-	    -(uint64_t)(PACK_REC_HEAD + o->loc.len)) == -1)
+	if (usage_forget(st, o) == -1)
 		return (-1);
 	return (quarantine_put(st->ix, o));
 }

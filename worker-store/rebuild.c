@@ -82,7 +82,8 @@ make(struct rebuild *r)
 	int rc = -1;
 
 	if (rebuild_packs(r) == 0 && rebuild_jobs(r) == 0 &&
-	    rebuild_usage(r) == 0)
+	    rebuild_usage(r) == 0 &&
+	    rebuild_live(r) == 0)
 		rc = 0;
 	free(r->batch);
 	free(r->bad);

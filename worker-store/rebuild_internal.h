@@ -51,7 +51,8 @@ int rebuild_packs(struct rebuild *);
 /* Do again what the journal tells, in its order. */
 int rebuild_jobs(struct rebuild *);
 
-/* Count again what each tenant uses. */
+/* Count again what each tenant uses, and what is live in each pack. */
 int rebuild_usage(struct rebuild *);
+int rebuild_live(struct rebuild *);
 
 #endif /* !ERRAND_STORE_REBUILD_INTERNAL_H */

@@ -87,9 +87,11 @@ again_restate(struct rebuild *r, const struct journal_entry *e)
 static int
 again_settle(struct rebuild *r, const struct journal_entry *e)
 {
+	struct ix_settle s = e->u.settle;
 	struct ix_job job;
 	int rc;
 
+	s.settled_us = e->settled_us;
 	if ((rc = known(r, e, &job)) == -1 || (rc == 1 && job.settled))
 		return (rc == -1 ? -1 : 0);
 	if (rc == 0) {
@@ -101,7 +103,7 @@ again_settle(struct rebuild *r, const struct journal_entry *e)
 		if (stand_in(r->st->ix, e) == -1)
 			return (-1);
 	}
-	return (ix_job_settle(r->st->ix, e->tenant, &e->u.settle));
+	return (ix_job_settle(r->st->ix, e->tenant, &s));
 }
 
 static int

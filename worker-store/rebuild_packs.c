@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "index.h"
+#include "index_pack.h"
 #include "journal_fmt.h"
 #include "lib/io.h"
 #include "lib/log.h"

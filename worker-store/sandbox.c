@@ -47,6 +47,7 @@ static const struct sandbox_rule rules[] = {
 	ALLOW(fdatasync),
 	ALLOW(sync_file_range), /* to begin with it early */
 	ALLOW(fsync),
+	ALLOW(unlinkat),        /* packs that were rewritten */
 	ALLOW(lseek),
 	/* the index: its pages, a larger map (msync: where pages are mapped
 	 * for writing, which ours are not, LMDB may still be built to) */

@@ -4,6 +4,7 @@
 #include "care.h"
 #include "index.h"
 #include "index_job.h"
+#include "index_pack.h"
 #include "journal.h"
 #include "pack.h"
 #include "pending.h"

@@ -20,19 +20,25 @@
 
 #include "batch.h"
 #include "care.h"
+#include "gc.h"
 #include "index.h"
+#include "index_pack.h"
 #include "journal.h"
 #include "key.h"
+#include "lease.h"
 #include "lib/crash.h"
 #include "lib/io.h"
 #include "lib/log.h"
+#include "lib/size.h"
 #include "pack.h"
 #include "peer.h"
 #include "pending.h"
 #include "quarantine.h"
 #include "rebuild.h"
+#include "rewrite.h"
 #include "store.h"
 #include "upkeep.h"
+#include "usage.h"
 #include "walks.h"
 
 #define PATH_LEN        4096
@@ -100,13 +106,22 @@ struct recovery {
 	struct packs *packs;
 	struct ix_pack open;    /* number 0: none */
 	uint32_t damaged;
+	uint32_t *named;
+	size_t n;
+	size_t cap;
 };
 
 static int
 recover_pack(void *cookie, const struct ix_pack *pack)
 {
 	struct recovery *r = cookie;
+	void *p;
 
+	if ((p = size_grow(r->named, &r->cap, r->n + 1,
+	    sizeof(*r->named))) == NULL)
+		return (-1);
+	r->named = p;
+	r->named[r->n++] = pack->number;
 	if (pack->sealed)
 		r->damaged += packs_check(r->packs, pack->number,
 		    pack->len) != 0;
@@ -172,6 +187,9 @@ recover(struct store *st)
 		return (-1);
 	rc = ix_packs(st->ix, recover_pack, &r);
 	ix_read_end(st->ix);
+	if (rc == 0)
+		rc = packs_sweep(st->packs, r.named, r.n, r.open.number);
+	free(r.named);
 	if (rc == -1)
 		return (-1);
 	if (r.damaged > 0)
@@ -234,6 +252,10 @@ make_parts(struct store *st)
 	    (st->journal = journal_open(st)) == NULL ||
 	    (st->walks = walks_new(st)) == NULL ||
 	    quarantine_open(st) == NULL ||
+	    (st->leases = leases_new()) == NULL ||
+	    (st->uses = uses_new()) == NULL ||
+	    (st->gc = gc_new(st)) == NULL ||
+	    (st->rewrite = rewrite_new(st)) == NULL ||
 	    (st->peers = peers_new()) == NULL ||
 	    (st->care = care_new(st)) == NULL ||
 	    (st->upkeep = upkeep_new(st)) == NULL) {
@@ -257,6 +279,7 @@ store_open(struct event_base *base, const char *dir, int rebuild)
 	if (open_dir(st, dir) == -1 || lock(st) == -1 ||
 	    open_parts(st, dir, rebuild) == -1 || make_parts(st) == -1)
 		goto err1;
+	rewrite_kick(st);
 	return (st);
 
 err1:
@@ -278,6 +301,10 @@ store_close(struct store *st)
 	batch_free(st->batch);
 	peers_free(st->peers);
 	quarantine_free(st->quarantine);
+	rewrite_free(st->rewrite);
+	gc_free(st->gc);
+	uses_free(st->uses);
+	leases_free(st->leases);
 	pending_free(st->pending);
 	ix_close(st->ix);
 	packs_close(st->packs);
@@ -329,6 +356,33 @@ store_broken(struct store *st)
 	st->broken = 1;
 	st->status = EXIT_SYSTEM;
 	event_base_loopexit(st->base, NULL);
+}
+
+int
+store_commit(struct store *st)
+{
+	if (ix_commit(st->ix) == 0) {
+		upkeep_touch(st->upkeep);
+		return (0);
+	}
+	if (errno == ENOTRECOVERABLE) {
+		store_broken(st);
+		errno = ENOTRECOVERABLE;
+	}
+	return (-1);
+}
+
+uint64_t
+store_disk_reserve(const struct store *st)
+{
+	const uint64_t least = 16ULL << 20, most = 1ULL << 30;
+	struct statvfs vfs;
+	uint64_t part;
+
+	if (fstatvfs(st->dirfd, &vfs) == -1)
+		return (most);
+	part = (uint64_t)vfs.f_blocks * vfs.f_frsize / 64;
+	return (part < least ? least : part > most ? most : part);
 }
 
 uint64_t

@@ -9,6 +9,10 @@
 
 struct batch;
 struct care_state;
+struct gc;
+struct leases;
+struct rewrite;
+struct uses;
 struct event_base;
 struct ix;
 struct journal;
@@ -45,6 +49,10 @@ struct store {
 	struct care_state *care;
 	struct quarantine *quarantine;
 	struct upkeep *upkeep;
+	struct leases *leases;
+	struct uses *uses;
+	struct gc *gc;
+	struct rewrite *rewrite;
 	uint64_t drops;
 	uint64_t damaged;       /* objects found so since the start */
 	int broken;
@@ -77,6 +85,9 @@ int store_find(struct store *, uint32_t, const struct obj_ref *,
  */
 int store_read(struct store *, const struct ix_object *, uint8_t *);
 
+/* ix_commit; when the index must be opened again, the process will end. */
+int store_commit(struct store *);
+
 /* Begin another pack, while nothing is pending.  0, or -1 with errno. */
 int store_new_pack(struct store *);
 
@@ -85,5 +96,13 @@ void store_broken(struct store *);
 
 /* Free bytes of the disk. */
 uint64_t store_disk_free(const struct store *);
+
+/*
+ * What is kept free on the disk for what is under way, results and receipts of
+ * running jobs and the entries of what has been put: a 64th of it, from 16 MiB
+ * to 1 GiB.  Uploads are refused when less is left, and results of running jobs
+ * only when a quarter of it is.
+ */
+uint64_t store_disk_reserve(const struct store *);
 
 #endif /* !ERRAND_STORE_H */

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gc.h"
 #include "index.h"
+#include "index_job.h"
 #include "pending.h"
 #include "quarantine.h"
 #include "refset.h"
@@ -33,6 +35,7 @@ struct walk {
 	size_t next;
 	size_t budget;
 	uint64_t drops;
+	uint32_t epoch;
 	struct obj_ref at;
 };
 
@@ -90,8 +93,9 @@ visit(void *cookie, const struct obj_ref *ref)
 			return (-1);
 		return (refset_count(w->missing) >= w->max_missing);
 	}
+	gc_live(w->st, &o);
 	if (ref->kind == OBJ_CHUNK ||
-	    ((o.flags & IX_COMPLETE) != 0 && o.epoch == IX_EPOCH &&
+	    ((o.flags & IX_COMPLETE) != 0 && o.epoch == w->epoch &&
 	    !quarantine_has(w->st, w->tenant)))
 		return (0);
 	return (refset_add(w->nodes, ref) == -1 ? -1 : 0);
@@ -99,13 +103,14 @@ visit(void *cookie, const struct obj_ref *ref)
 
 /* Begin, or begin again. */
 static int
-start(struct walk *w)
+start(struct walk *w, uint32_t epoch)
 {
 	size_t i;
 	int rc = 0;
 
 	sets_free(w);
 	w->drops = w->st->drops;
+	w->epoch = epoch;
 	if ((w->nodes = refset_new(WALK_NODES_MAX)) == NULL ||
 	    (w->missing = refset_new(w->max_missing)) == NULL)
 		return (-1);
@@ -141,13 +146,16 @@ descend(struct walk *w)
 int
 walk_step(struct walk *w, size_t budget)
 {
-	int rc = 0;
+	struct ix_usage u;
+	int rc;
 
 	w->budget = budget;
 	if (ix_read(w->st->ix) == -1)
 		return (-1);
-	if (w->nodes == NULL || w->drops != w->st->drops)
-		rc = start(w);
+	rc = ix_usage_get(w->st->ix, w->tenant, &u);
+	if (rc == 0 && (w->nodes == NULL || w->drops != w->st->drops ||
+	    w->epoch != u.epoch))
+		rc = start(w, u.epoch);
 	while (rc == 0 && w->budget > 0 &&
 	    w->next < refset_count(w->nodes))
 		rc = descend(w);
@@ -155,6 +163,12 @@ walk_step(struct walk *w, size_t budget)
 	if (rc != 0)
 		return (rc == 1 ? 0 : -1);
 	return (w->next < refset_count(w->nodes));
+}
+
+uint32_t
+walk_epoch(const struct walk *w)
+{
+	return (w->epoch);
 }
 
 uint32_t
@@ -204,7 +218,7 @@ walk_mark_pending(const struct walk *w)
 		    walk_node_get(w, i));
 		if (o != NULL) {
 			o->flags |= IX_COMPLETE;
-			o->epoch = IX_EPOCH;
+			o->epoch = w->epoch;
 		}
 	}
 }

@@ -12,9 +12,9 @@
  * complete.  Done in steps, so that a large tree does not keep others waiting.
  *
  * Invariants:
- *  1. Nothing is collected in the meantime, so what was found stays; only a
- *     failed flush can take pending objects away (store.h, drops), and then
- *     the walk begins again.
+ *  1. What was found stays: a collection that is under way is told of it
+ *     (gc_live).  When one begins in the meantime, or a failed flush takes
+ *     pending objects away (store.h, drops), the walk begins again.
  *  2. When it ends with nothing missing, everything in its set of objects
  *     that were looked into is complete.
  */
@@ -36,6 +36,9 @@ void walk_root(struct walk *, const struct obj_ref *);
  * the end, or -1 with errno: EBADMSG (walk_at is damaged), EFBIG, ENOMEM.
  */
 int walk_step(struct walk *, size_t);
+
+/* The epoch in which what it says is true. */
+uint32_t walk_epoch(const struct walk *);
 
 uint32_t walk_tenant(const struct walk *);
 const struct obj_ref *walk_at(const struct walk *);

@@ -1,0 +1,46 @@
+#ifndef ERRAND_INDEX_PACK_H
+#define ERRAND_INDEX_PACK_H
+
+#include <stdint.h>
+
+/*
+ * What the index knows of packs.
+ *
+ *   pack    u32 number, big-endian -> u64 length that counts, u8 sealed,
+ *           u64 live bytes, all little-endian
+ *
+ * Live are the records, headers included, that an object's entry points to; it
+ * changes in the transaction in which the entry does.  An entry of the first
+ * form ends before it: nothing had ever been deleted then, so all of the
+ * pack's records are live.
+ */
+struct ix;
+
+struct ix_pack {
+	uint32_t number;
+	uint64_t len;
+	uint8_t sealed;
+	uint64_t live;
+};
+
+/* -1: ENOENT. */
+int ix_pack_get(struct ix *, uint32_t, struct ix_pack *);
+
+/**
+ * ix_pack_put(ix, pack):
+ * In a write transaction: note length and seal; what is live stays as it was
+ * (nothing, for a new one), whatever ${pack} says.
+ */
+int ix_pack_put(struct ix *, const struct ix_pack *);
+
+/* In a write transaction: more, or fewer, bytes of it are live. */
+int ix_pack_live(struct ix *, uint32_t, int64_t);
+
+/* In a write transaction: the pack is not named any more. */
+int ix_pack_del(struct ix *, uint32_t);
+
+/* Called per pack, in order.  Non-zero stops. */
+typedef int ix_pack_fn(void *, const struct ix_pack *);
+int ix_packs(struct ix *, ix_pack_fn *, void *);
+
+#endif /* !ERRAND_INDEX_PACK_H */

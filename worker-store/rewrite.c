@@ -1,0 +1,483 @@
+/*
+ * Rewriting packs that are mostly dead.  Reads packs, appends to the open one,
+ * writes the index in transactions of its own, removes packs through pack.c.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <event2/event.h>
+
+#include "batch.h"
+#include "gc.h"
+#include "index.h"
+#include "index_obj.h"
+#include "index_pack.h"
+#include "journal.h"
+#include "lib/crash.h"
+#include "lib/io.h"
+#include "lib/log.h"
+#include "pack.h"
+#include "pack_walk.h"
+#include "pending.h"
+#include "quarantine.h"
+#include "rewrite.h"
+#include "store.h"
+
+#define STEP_BYTES      (512 * 1024)
+#define STEP_OBJECTS    512             /* moved by one commit */
+#define STEP_RECORDS    4096            /* looked at */
+#define STEP_US         1500
+#define PAUSE_US        1000
+#define AGAIN_US        1000000
+#define STUCK_MAX       64
+#define SEAL_BYTES      (4 * 1024 * 1024) /* a smaller open pack is left */
+#define ROOM_BASE       (256 * 1024)
+#define ROOM_OBJECT     (3 * 4096)
+
+/*
+ * Invariants:
+ *  1. pack is 0, or a sealed pack that walk is open on; its live objects
+ *     before walk.next have been moved, until over is set.
+ *  2. Between steps nothing is half moved.
+ */
+struct rewrite {
+	struct store *st;
+	struct event *ev;
+	uint32_t pack;
+	struct pack_walk walk;
+	uint64_t len;
+	int oldest;             /* no pack is older */
+	int over;
+	int damaged;
+	unsigned int holds;
+	uint32_t stuck[STUCK_MAX];
+	struct rewrite_figures fig;
+	size_t n;               /* objects that the step moves: as they will be */
+	struct ix_object moved[STEP_OBJECTS];
+	struct ix_object *sorted[STEP_OBJECTS];
+};
+
+static void on_step(evutil_socket_t, short, void *);
+
+struct rewrite *
+rewrite_new(struct store *st)
+{
+	struct rewrite *rw;
+
+	if ((rw = calloc(1, sizeof(*rw))) == NULL)
+		goto err0;
+	rw->st = st;
+	if ((rw->ev = evtimer_new(st->base, on_step, rw)) == NULL)
+		goto err1;
+	(void)event_priority_set(rw->ev, STORE_PRIO_LATER);
+	return (rw);
+
+err1:
+	free(rw);
+err0:
+	return (NULL);
+}
+
+void
+rewrite_free(struct rewrite *rw)
+{
+	if (rw == NULL)
+		return;
+	event_free(rw->ev);
+	pack_walk_done(&rw->walk);
+	free(rw);
+}
+
+static void
+arm(struct rewrite *rw, long us)
+{
+	const struct timeval tv = { us / 1000000, us % 1000000 };
+
+	if (event_add(rw->ev, &tv) == -1)
+		log_warnx("no memory for a timer");
+}
+
+void
+rewrite_kick(struct store *st)
+{
+	arm(st->rewrite, PAUSE_US);
+}
+
+void
+rewrite_hold(struct store *st)
+{
+	st->rewrite->holds++;
+}
+
+void
+rewrite_release(struct store *st)
+{
+	if (--st->rewrite->holds == 0)
+		rewrite_kick(st);
+}
+
+static int
+is_stuck(const struct rewrite *rw, uint32_t pack)
+{
+	size_t i;
+
+	for (i = 0; i < rw->fig.stuck; i++) {
+		if (rw->stuck[i] == pack)
+			return (1);
+	}
+	return (0);
+}
+
+/* Until the next start: repairing it takes more than we know. */
+static void
+give_up(struct rewrite *rw)
+{
+	log_warnx("pack %" PRIu32 " is not removed, something in it is "
+	    "damaged (errandctl store verify)", rw->pack);
+	if (rw->fig.stuck < STUCK_MAX)
+		rw->stuck[rw->fig.stuck++] = rw->pack;
+	pack_walk_done(&rw->walk);
+	rw->pack = 0;
+}
+
+struct choice {
+	const struct rewrite *rw;
+	struct ix_pack best;    /* number 0: none */
+	struct ix_pack open;
+	uint32_t oldest;
+};
+
+static int
+mostly_dead(const struct ix_pack *p)
+{
+	return (p->live < (p->len - PACK_HEAD) / 2);
+}
+
+static int
+on_pack(void *cookie, const struct ix_pack *p)
+{
+	struct choice *c = cookie;
+
+	if (c->oldest == 0)
+		c->oldest = p->number;
+	if (!p->sealed)
+		c->open = *p;
+	else if ((p->live == 0 || mostly_dead(p)) &&
+	    !is_stuck(c->rw, p->number) &&
+	    (c->best.number == 0 || p->live < c->best.live))
+		c->best = *p;
+	return (0);
+}
+
+/* The pack of which least is live, if any.  1, 0 for none, or -1. */
+static int
+choose(struct rewrite *rw)
+{
+	struct choice c = { .rw = rw };
+	struct store *st = rw->st;
+	int rc;
+
+	if (ix_read(st->ix) == -1)
+		return (-1);
+	rc = ix_packs(st->ix, on_pack, &c);
+	ix_read_end(st->ix);
+	if (rc == -1)
+		return (-1);
+	if (c.open.number != 0 && mostly_dead(&c.open) &&
+	    c.open.len >= TEST_NUMBER("rewrite-seal", SEAL_BYTES)) {
+		if (batch_run(st->batch) == -1 || store_new_pack(st) == -1)
+			return (-1);
+		return (1);
+	}
+	if (c.best.number == 0)
+		return (0);
+	/* Copies need room before the pack gives any. */
+	if (c.best.live > 0 && store_disk_free(st) < c.best.live +
+	    store_disk_reserve(st) / 4)
+		return (0);
+	rw->pack = c.best.number;
+	rw->len = c.best.len;
+	rw->oldest = c.best.number == c.oldest;
+	rw->over = rw->damaged = 0;
+	if (pack_walk_open(&rw->walk, st->packs, rw->pack, rw->len, 1) == 0)
+		return (1);
+	/* What is not there has nothing live either, or is damaged. */
+	if (errno != ENOENT && errno != EBADMSG)
+		goto err0;
+	rw->over = 1;
+	return (1);
+
+err0:
+	rw->pack = 0;
+	return (-1);
+}
+
+/* Copy an object, if this is where the index has it.  0, or -1 with errno. */
+static int
+object(struct rewrite *rw)
+{
+	const struct pack_rec *rec = &rw->walk.rec;
+	struct store *st = rw->st;
+	struct ix_object *o = &rw->moved[rw->n];
+
+	if (ix_object_get(st->ix, rec->tenant, &rec->ref, o) == -1) {
+		if (errno != ENOENT)
+			return (-1);
+		/* What was damaged stays to be looked at until it is mended. */
+		if (quarantine_is(st, rec->tenant, &rec->ref))
+			rw->damaged = 1;
+		return (0);
+	}
+	if (o->loc.pack != rw->pack || o->loc.off != rw->walk.at)
+		return (0);
+	if (pack_copy(st->packs, rec->tenant, &rec->ref, &o->loc,
+	    &o->loc) == 0)
+		rw->n++;
+	else if (errno == EBADMSG)
+		rw->damaged = 1;
+	else
+		return (-1);
+	return (0);
+}
+
+/* Look at the next record.  0, or -1 with errno. */
+static int
+record(struct rewrite *rw)
+{
+	struct pack_walk *w = &rw->walk;
+	int rc;
+
+	if ((rc = pack_walk_next(w)) == -1)
+		return (-1);
+	if (rc == PACK_RECORD && w->rec.ref.kind == PACK_JOURNAL) {
+		if (journal_carry(rw->st->journal, w->stored, w->rec.len,
+		    rw->oldest) == 0)
+			return (0);
+		if (errno != EBADMSG)
+			return (-1);
+		rw->damaged = 1;
+	} else if (rc == PACK_RECORD)
+		return (object(rw));
+	else if (rc == PACK_END)
+		rw->over = 1;
+	/* A damaged header may be that of something live. */
+	if (rc == PACK_BAD_HEAD || rc == PACK_BAD_BYTES || w->unreachable > 0)
+		rw->damaged = 1;
+	return (0);
+}
+
+/* Copy the next live objects.  0, or -1 with errno. */
+static int
+gather(struct rewrite *rw)
+{
+	uint64_t since = io_mono_us(), end = packs_end(rw->st->packs);
+	unsigned int seen = 0;
+	int rc = 0, err;
+
+	rw->n = 0;
+	if (ix_read(rw->st->ix) == -1)
+		return (-1);
+	while (rc == 0 && !rw->over && rw->n < STEP_OBJECTS &&
+	    seen++ < STEP_RECORDS &&
+	    packs_end(rw->st->packs) - end < STEP_BYTES &&
+	    io_mono_us() - since < STEP_US)
+		rc = record(rw);
+	err = errno;
+	ix_read_end(rw->st->ix);
+	errno = err;
+	return (rc);
+}
+
+static int
+by_key(const void *a, const void *b)
+{
+	return (ix_object_cmp(*(struct ix_object *const *)a,
+	    *(struct ix_object *const *)b));
+}
+
+/* One transaction says where the copies are.  Ends it only when it fails. */
+static int
+write_moves(struct rewrite *rw)
+{
+	struct store *st = rw->st;
+	struct ix_pack open = {
+		.number = packs_number(st->packs),
+		.len = packs_end(st->packs)
+	};
+	int64_t bytes = 0;
+	size_t i;
+
+	for (i = 0; i < rw->n; i++) {
+		rw->sorted[i] = &rw->moved[i];
+		bytes += PACK_REC_HEAD + rw->moved[i].loc.len;
+	}
+	qsort(rw->sorted, rw->n, sizeof(rw->sorted[0]), by_key);
+	if (ix_objects_put(st->ix, rw->sorted, rw->n) == -1 ||
+	    ix_pack_put(st->ix, &open) == -1 ||
+	    ix_pack_live(st->ix, open.number, bytes) == -1 ||
+	    ix_pack_live(st->ix, rw->pack, -bytes) == -1)
+		return (-1);
+	rw->fig.moved += rw->n;
+	rw->fig.moved_bytes += (uint64_t)bytes;
+	return (0);
+}
+
+/* As batch.c does it: flush, then commit. */
+static int
+settle(struct rewrite *rw)
+{
+	struct store *st = rw->st;
+	int err;
+
+	journal_begin(st->journal);
+	if (journal_write(st->journal, 1) == -1) {
+		err = errno;
+		st->drops++;            /* what was appended is gone */
+		goto err0;
+	}
+	CRASH_POINT("rewrite-flushed");
+	if (ix_write(st->ix, ROOM_BASE + rw->n * ROOM_OBJECT) == -1) {
+		err = errno;
+		goto err0;
+	}
+	if (write_moves(rw) == -1 || journal_list(st->journal) == -1) {
+		err = errno;
+		ix_abort(st->ix);
+		goto err0;
+	}
+	if (store_commit(st) == -1) {
+		err = errno;
+		goto err0;
+	}
+	CRASH_POINT("rewrite-moved");
+	journal_end(st->journal, 1);
+	pack_committed(st->packs);
+	return (0);
+
+err0:
+	journal_end(st->journal, 0);
+	errno = err;
+	return (-1);
+}
+
+static int
+move(struct rewrite *rw)
+{
+	struct packs *ps = rw->st->packs;
+	uint64_t end = packs_end(ps), next = rw->walk.next;
+	uint64_t drops = rw->st->drops;
+	int err;
+
+	if (gather(rw) == -1)
+		goto err0;
+	if (packs_end(ps) == end)
+		return (0);
+	CRASH_POINT("rewrite-copied");
+	if (settle(rw) == -1)
+		goto err0;
+	return (0);
+
+err0:
+	err = errno;
+	/* A flush that failed has dropped everything already. */
+	if (drops == rw->st->drops && packs_end(ps) > end)
+		pack_rewind(ps, end);
+	rw->walk.next = next;
+	rw->over = 0;
+	errno = err;
+	return (-1);
+}
+
+/* Nothing in it is live: the commit that stops naming it, then the file. */
+static int
+finish(struct rewrite *rw)
+{
+	struct store *st = rw->st;
+	struct ix_pack pack;
+	int rc, err;
+
+	if (ix_read(st->ix) == -1)
+		return (-1);
+	rc = ix_pack_get(st->ix, rw->pack, &pack);
+	ix_read_end(st->ix);
+	if (rc == -1)
+		return (-1);
+	if (rw->damaged || pack.live > 0) {
+		give_up(rw);
+		return (0);
+	}
+	if (MUTANT("unlink-before-commit") &&
+	    packs_remove(st->packs, rw->pack) == -1)
+		return (-1);
+	CRASH_POINT("rewrite-done");
+	if (ix_write(st->ix, ROOM_BASE) == -1)
+		return (-1);
+	if (ix_pack_del(st->ix, rw->pack) == -1) {
+		err = errno;
+		ix_abort(st->ix);
+		errno = err;
+		return (-1);
+	}
+	if (store_commit(st) == -1)
+		return (-1);
+	CRASH_POINT("rewrite-unnamed");
+	/* If it stays, the next start removes it. */
+	if (packs_remove(st->packs, rw->pack) == 0) {
+		rw->fig.removed++;
+		rw->fig.removed_bytes += rw->len;
+	}
+	CRASH_POINT("rewrite-removed");
+	pack_walk_done(&rw->walk);
+	rw->pack = 0;
+	return (0);
+}
+
+/* How long to pause before the next step, 0: there is none. */
+static long
+step(struct rewrite *rw)
+{
+	struct store *st = rw->st;
+	int rc;
+
+	if (st->broken || rw->holds > 0 || gc_busy(st))
+		return (0);     /* whoever is in the way kicks */
+	if (rw->pack == 0) {
+		if ((rc = choose(rw)) == -1)
+			return (AGAIN_US);
+		return (rc == 0 ? 0 : PAUSE_US);
+	}
+	if (rw->over)
+		return (finish(rw) == -1 ? AGAIN_US : PAUSE_US);
+	/* Then the end of the open pack is ours alone. */
+	if (pending_count(st->pending) > 0 && batch_run(st->batch) == -1)
+		return (AGAIN_US);
+	if (packs_full(st->packs) && store_new_pack(st) == -1)
+		return (AGAIN_US);
+	return (move(rw) == -1 ? AGAIN_US : PAUSE_US);
+}
+
+static void
+on_step(evutil_socket_t fd, short what, void *cookie)
+{
+	struct rewrite *rw = cookie;
+	uint64_t since = io_mono_us(), took;
+	long pause;
+
+	(void)fd;
+	(void)what;
+	pause = step(rw);
+	took = io_mono_us() - since;
+	if (rw->fig.longest_us < took)
+		rw->fig.longest_us = took;
+	if (pause != 0 && !rw->st->broken)
+		arm(rw, pause);
+}
+
+void
+rewrite_figures(const struct store *st, struct rewrite_figures *f)
+{
+	*f = st->rewrite->fig;
+	f->pack = st->rewrite->pack;
+}

@@ -1,0 +1,42 @@
+#ifndef ERRAND_REWRITE_H
+#define ERRAND_REWRITE_H
+
+#include <stdint.h>
+
+/*
+ * Giving room back to the disk.  A sealed pack of which less than half is live
+ * is rewritten: what is live is copied to the open pack, in steps of half a
+ * megabyte between batches, each of which flushes the copies before one commit
+ * says where they are now.  When nothing is live any more, a commit stops naming the
+ * pack, and only then is its file removed and the directory flushed.  Copies
+ * are checked against their ids; a pack with a damaged object is left as it is.
+ * An open pack that is mostly dead is sealed first.
+ *
+ * While a collection holds a set of places (gc.h) nothing is moved.  Nobody
+ * reads a pack over several handlers without holding all of them.
+ */
+struct rewrite;
+struct store;
+
+struct rewrite *rewrite_new(struct store *);
+void rewrite_free(struct rewrite *);
+
+struct rewrite_figures {
+	uint32_t pack;          /* that is being rewritten, 0: none */
+	uint64_t moved;         /* objects, since the start */
+	uint64_t moved_bytes;
+	uint64_t removed;       /* packs */
+	uint64_t removed_bytes;
+	uint64_t stuck;         /* packs that are left for their damage */
+	uint64_t longest_us;    /* step */
+};
+void rewrite_figures(const struct store *, struct rewrite_figures *);
+
+/* There may be packs to rewrite. */
+void rewrite_kick(struct store *);
+
+/* Keep all packs where they are until as many releases. */
+void rewrite_hold(struct store *);
+void rewrite_release(struct store *);
+
+#endif /* !ERRAND_REWRITE_H */
