@@ -2,6 +2,7 @@
  * What `errandctl store stat` shows.  Reads the index's sums; changes nothing.
  */
 #include "care.h"
+#include "gc.h"
 #include "index.h"
 #include "index_job.h"
 #include "index_pack.h"
@@ -9,6 +10,7 @@
 #include "pack.h"
 #include "pending.h"
 #include "quarantine.h"
+#include "rewrite.h"
 #include "stat.h"
 #include "store.h"
 
@@ -40,6 +42,33 @@ packs_fill(struct care *c, const struct pack_sum *s, uint64_t live)
 	    s->bytes - live - heads : 0);
 }
 
+static void
+gc_fill(struct care *c, const struct store *st)
+{
+	struct rewrite_figures rw;
+	struct gc_figures gc;
+
+	gc_figures(st, &gc);
+	rewrite_figures(st, &rw);
+	care_figure(c, "gc_tenant", gc.tenant);
+	care_figure(c, "gc_busy", gc_busy(st));
+	care_figure(c, "gc_waiting", gc.waiting);
+	care_figure(c, "gc_runs", gc.runs);
+	care_figure(c, "gc_abandoned", gc.abandoned);
+	care_figure(c, "gc_marked", gc.marked);
+	care_figure(c, "gc_set_bytes", gc.memory);
+	care_figure(c, "gc_examined", gc.examined);
+	care_figure(c, "gc_deleted", gc.deleted);
+	care_figure(c, "gc_deleted_bytes", gc.deleted_bytes);
+	care_figure(c, "gc_longest_us", gc.longest_us);
+	care_figure(c, "rewrite_pack", rw.pack);
+	care_figure(c, "rewrite_moved", rw.moved);
+	care_figure(c, "rewrite_removed", rw.removed);
+	care_figure(c, "rewrite_removed_bytes", rw.removed_bytes);
+	care_figure(c, "rewrite_stuck", rw.stuck);
+	care_figure(c, "rewrite_longest_us", rw.longest_us);
+}
+
 int
 stat_fill(struct store *st, struct care *c)
 {
@@ -67,5 +96,6 @@ stat_fill(struct store *st, struct care *c)
 	care_figure(c, "damaged_reads", st->damaged);
 	care_figure(c, "quarantined", quarantine_count(st));
 	care_figure(c, "journal_unflushed", journal_listed(st->journal));
+	gc_fill(c, st);
 	return (0);
 }
