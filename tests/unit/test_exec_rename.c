@@ -1,0 +1,219 @@
+/*
+ * Renaming directories of an overlay's lower layer.  Needs root, to mount.
+ */
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "worker-exec/rename_dir.h"
+
+static char top[64];
+static int can;
+
+static void
+sh(const char *cmd)
+{
+	assert_int_equal(system(cmd), 0);
+}
+
+static int
+group(void **state)
+{
+	(void)state;
+	snprintf(top, sizeof(top), "/tmp/errand-rename-XXXXXX");
+	assert_non_null(mkdtemp(top));
+	can = geteuid() == 0 && unshare(CLONE_NEWNS) == 0 &&
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+	    mount("tmpfs", top, "tmpfs", 0, NULL) == 0 && chdir(top) == 0;
+	return (0);
+}
+
+static int
+group_end(void **state)
+{
+	(void)state;
+	assert_int_equal(chdir("/"), 0);
+	(void)umount2(top, MNT_DETACH);
+	(void)rmdir(top);
+	return (0);
+}
+
+/* A fresh overlay in "m", we are in it. */
+static int
+setup(void **state)
+{
+	(void)state;
+	if (!can)
+		return (0);
+	assert_int_equal(chdir(top), 0);
+	(void)umount2("m", MNT_DETACH);
+	sh("rm -rf l u w m; mkdir l u w m; cd l; mkdir -p foo/deep/er other/e; "
+	    "echo x >foo/deep/bar; echo y >foo/a; ln -s a foo/link; "
+	    "chmod 750 foo/deep; touch -d 2001-02-03 foo foo/deep/bar");
+	assert_int_equal(mount("overlay", "m", "overlay", 0, "lowerdir=l,"
+	    "upperdir=u,workdir=w,userxattr,redirect_dir=nofollow,"
+	    "metacopy=off,index=off"), 0);
+	assert_int_equal(chdir("m"), 0);
+	return (0);
+}
+
+static void
+need(void)
+{
+	if (can)
+		return;
+	printf("# needs root\n");
+	skip();
+}
+
+static int
+ren(const char *from, const char *to, unsigned int flags)
+{
+	return (rename_dir(AT_FDCWD, from, AT_FDCWD, to, flags));
+}
+
+static void
+test_control(void **state)
+{
+	(void)state;
+	need();
+	assert_int_equal(rename("foo", "foo2"), -1);
+	assert_int_equal(errno, EXDEV);
+}
+
+static void
+test_all_of_it(void **state)
+{
+	(void)state;
+	need();
+	assert_int_equal(ren("foo", "foo2", 0), 0);
+	sh("test ! -e foo && test \"$(cat foo2/deep/bar)\" = x && "
+	    "test \"$(readlink foo2/link)\" = a && test -d foo2/deep/er && "
+	    "test \"$(stat -c %a foo2/deep)\" = 750 && "
+	    "test \"$(date -r foo2/deep/bar +%F)\" = 2001-02-03 && "
+	    "test \"$(date -r foo2 +%F)\" = 2001-02-03 && "
+	    "test \"$(ls -A)\" = \"$(printf 'foo2\\nother')\"");
+	/* And back, and once more: it is in the upper layer now. */
+	assert_int_equal(ren("foo2", "foo", 0), 0);
+	assert_int_equal(ren("foo", "third", 0), 0);
+	sh("test \"$(cat third/deep/bar)\" = x && test \"$(ls -A)\" = "
+	    "\"$(printf 'other\\nthird')\"");
+}
+
+static void
+test_target(void **state)
+{
+	(void)state;
+	need();
+	sh("mkdir -p empty full/x; : >file");
+	assert_int_equal(ren("foo", "full", 0), -1);
+	assert_int_equal(errno, ENOTEMPTY);
+	assert_int_equal(ren("foo", "file", 0), -1);
+	assert_int_equal(errno, ENOTDIR);
+	assert_int_equal(ren("foo", "other", RENAME_NOREPLACE), -1);
+	assert_int_equal(errno, EEXIST);
+	assert_int_equal(ren("foo", "other", RENAME_EXCHANGE), -1);
+	assert_int_equal(errno, EXDEV);
+	assert_int_equal(ren("absent", "other", 0), -1);
+	assert_int_equal(errno, ENOENT);
+	sh("test \"$(cat foo/deep/bar foo/a)\" = \"$(printf 'x\\ny')\"");
+	assert_int_equal(ren("foo", "empty", 0), 0);
+	sh("test \"$(cat empty/deep/bar)\" = x && test ! -e foo");
+}
+
+/* An empty directory of the lower layer is replaced as well. */
+static void
+test_over_lower(void **state)
+{
+	int other = -1;
+
+	(void)state;
+	need();
+	other = open("other", O_RDONLY | O_DIRECTORY);
+	assert_true(other >= 0);
+	assert_int_equal(rename_dir(AT_FDCWD, "foo", other, "e", 0), 0);
+	close(other);
+	sh("test \"$(cat other/e/deep/bar)\" = x && test ! -e foo");
+}
+
+static void
+test_modes(void **state)
+{
+	(void)state;
+	need();
+	sh("chmod 555 foo/deep foo");
+	assert_int_equal(ren("foo", "ro", 0), 0);
+	sh("test \"$(stat -c %a ro ro/deep)\" = \"$(printf '555\\n555')\" && "
+	    "test \"$(cat ro/deep/bar)\" = x");
+}
+
+/* No room in the middle: all of it is where it was. */
+static void
+test_no_room(void **state)
+{
+	(void)state;
+	need();
+	assert_int_equal(chdir(top), 0);
+	assert_int_equal(umount2("m", MNT_DETACH), 0);
+	sh("mkdir s; mount -t tmpfs -o size=256k none s; mkdir s/u s/w; "
+	    "for i in 1 2 3 4 5 6; do head -c 100000 /dev/urandom >l/foo/f$i; "
+	    "done; mkdir l/foo/sub; cp l/foo/f1 l/foo/sub/f7; cat l/foo/f* "
+	    "l/foo/sub/f7 >sum");
+	assert_int_equal(mount("overlay", "m", "overlay", 0, "lowerdir=l,"
+	    "upperdir=s/u,workdir=s/w,userxattr,redirect_dir=nofollow,"
+	    "metacopy=off,index=off"), 0);
+	assert_int_equal(chdir("m"), 0);
+	assert_int_equal(ren("foo", "foo2", 0), -1);
+	assert_int_equal(errno, ENOSPC);
+	sh("cat foo/f* foo/sub/f7 | cmp - ../sum && test ! -e foo2 && "
+	    "test \"$(ls -A)\" = \"$(printf 'foo\\nother')\"");
+	assert_int_equal(chdir(top), 0);
+	(void)umount2("m", MNT_DETACH);
+	sh("umount s; rmdir s");
+}
+
+/* Deeper than we go: refused, and whole. */
+static void
+test_depth(void **state)
+{
+	(void)state;
+	need();
+	assert_int_equal(chdir(top), 0);
+	assert_int_equal(umount2("m", MNT_DETACH), 0);
+	sh("d=l/foo; for i in $(seq 250); do d=$d/d; done; mkdir -p $d; "
+	    "echo deep >$d/f");
+	assert_int_equal(mount("overlay", "m", "overlay", 0, "lowerdir=l,"
+	    "upperdir=u,workdir=w,userxattr,redirect_dir=nofollow,"
+	    "metacopy=off,index=off"), 0);
+	assert_int_equal(chdir("m"), 0);
+	assert_int_equal(ren("foo", "foo2", 0), -1);
+	assert_int_equal(errno, EXDEV);
+	sh("test \"$(cat $(find foo -name f))\" = deep && test ! -e foo2 && "
+	    "test \"$(ls -A)\" = \"$(printf 'foo\\nother')\"");
+}
+
+int
+main(void)
+{
+#define TEST(t) cmocka_unit_test_setup(t, setup)
+	const struct CMUnitTest tests[] = {
+		TEST(test_control), TEST(test_all_of_it), TEST(test_target),
+		TEST(test_over_lower), TEST(test_modes), TEST(test_no_room),
+		TEST(test_depth),
+	};
+
+	return (cmocka_run_group_tests_name("rename", tests, group,
+	    group_end));
+}
