@@ -2,12 +2,16 @@
  * Renaming directories of an overlay's lower layer.  Needs root, to mount.
  */
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -17,7 +21,9 @@
 
 #include <cmocka.h>
 
+#include "lib/chan.h"
 #include "worker-exec/rename_dir.h"
+#include "worker-exec/rename_watch.h"
 
 static char top[64];
 static int can;
@@ -204,6 +210,152 @@ test_depth(void **state)
 	    "test \"$(ls -A)\" = \"$(printf 'foo\\nother')\"");
 }
 
+/*
+ * Run ${fn} in a process whose renames we are asked about; its result, and in
+ * ${asked} how often that was.
+ */
+static int
+watched(int (*fn)(void), int *asked)
+{
+	int pair[2], listener = -1, top_fd, status = -1, one;
+	struct pollfd p = { .events = POLLIN };
+	size_t n = 1;
+	uint8_t c = 0;
+	pid_t pid;
+
+	assert_int_equal(chan_pair(pair), 0);
+	if ((pid = fork()) == 0) {
+		one = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 ?
+		    rename_watch_install() : -1;
+		if (one == -1 || chan_send_wait(pair[1], &c, 1, &one,
+		    1) == -1)
+			_exit(99);
+		close(one);
+		_exit(fn());
+	}
+	close(pair[1]);
+	assert_int_equal(chan_recv_wait(pair[0], &c, 1, &listener, &n, -1), 1);
+	assert_int_equal(n, 1);
+	top_fd = open(".", O_RDONLY | O_DIRECTORY);
+	p.fd = listener;
+	*asked = 0;
+	while (poll(&p, 1, 20000) == 1 && (p.revents & POLLIN)) {
+		++*asked;
+		assert_int_equal(rename_watch_serve(listener, top_fd), 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	while (waitpid(-1, NULL, 0) > 0)
+		continue;
+	close(listener);
+	close(top_fd);
+	close(pair[0]);
+	return (WIFEXITED(status) ? WEXITSTATUS(status) : 100);
+}
+
+static int
+many_ways(void)
+{
+	char from[200], to[200];
+	int other = open("other", O_RDONLY | O_DIRECTORY);
+
+	if (rename("foo", "foo2") == -1 || rename("foo2/", "foo3/") == -1)
+		return (1);
+	if (renameat(AT_FDCWD, "foo3", other, "in") == -1)
+		return (2);
+	snprintf(from, sizeof(from), "%s/m/other/in", top);
+	snprintf(to, sizeof(to), "%s/m//other/../foo4", top);
+	if (renameat2(other, from, -1, to, RENAME_NOREPLACE) == -1)
+		return (3);
+	if (rename("foo4/a", "foo4/b") == -1)
+		return (4);
+	if (rename("absent", "x") != -1 || errno != ENOENT)
+		return (5);
+	if (rename("foo4", "foo4/deep/x") != -1 || errno != EINVAL)
+		return (6);
+	if (rename("other/.", "x") != -1 || errno != EBUSY)
+		return (7);
+	if (rename((const char *)8, "x") != -1 || errno != EFAULT)
+		return (8);
+	if (renameat(77, "a", AT_FDCWD, "b") != -1 || errno != EBADF)
+		return (9);
+	if (rename("", "b") != -1 || errno != ENOENT)
+		return (10);
+	if (rename("other", "foo4") != -1 || errno != ENOTEMPTY)
+		return (11);
+	return (0);
+}
+
+static void
+test_watched(void **state)
+{
+	int asked;
+
+	(void)state;
+	need();
+	assert_int_equal(watched(many_ways, &asked), 0);
+	assert_int_equal(asked, 12);
+	sh("test \"$(cat foo4/deep/bar)\" = x && test \"$(cat foo4/b)\" = y "
+	    "&& test \"$(ls -A)\" = \"$(printf 'foo4\\nother')\"");
+}
+
+/* Two file systems are two, and what is not the workspace's is not ours. */
+static int
+elsewhere(void)
+{
+	char path[200];
+
+	snprintf(path, sizeof(path), "%s/away", top);
+	if (rename("foo", path) != -1 || errno != EXDEV)
+		return (1);
+	snprintf(path, sizeof(path), "%s/l", top);
+	return (rename(path, "x") != -1 || errno != EXDEV ? 2 : 0);
+}
+
+static void
+test_elsewhere(void **state)
+{
+	int asked;
+
+	(void)state;
+	need();
+	assert_int_equal(watched(elsewhere, &asked), 0);
+	sh("test -e foo/a && test ! -e x && test ! -e ../away");
+}
+
+/* A child that is killed in the middle of its question, many times. */
+static int
+killed(void)
+{
+	int i;
+	pid_t pid;
+
+	for (i = 0; i < 30; i++) {
+		if ((pid = fork()) == 0) {
+			for (;;) {
+				(void)rename("foo", "foo2");
+				(void)rename("foo2", "foo");
+			}
+		}
+		usleep(2000);
+		(void)kill(pid, SIGKILL);
+		(void)waitpid(pid, NULL, 0);
+	}
+	return (0);
+}
+
+static void
+test_killed(void **state)
+{
+	int asked;
+
+	(void)state;
+	need();
+	assert_int_equal(watched(killed, &asked), 0);
+	assert_true(asked > 30);
+	sh("test \"$(cat foo*/deep/bar)\" = x && test $(ls -Ad foo* "
+	    ".errand* 2>/dev/null | wc -l) = 1");
+}
+
 int
 main(void)
 {
@@ -211,7 +363,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_control), TEST(test_all_of_it), TEST(test_target),
 		TEST(test_over_lower), TEST(test_modes), TEST(test_no_room),
-		TEST(test_depth),
+		TEST(test_depth), TEST(test_watched), TEST(test_elsewhere),
+		TEST(test_killed),
 	};
 
 	return (cmocka_run_group_tests_name("rename", tests, group,

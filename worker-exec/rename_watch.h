@@ -1,0 +1,21 @@
+#ifndef ERRAND_EXEC_RENAME_WATCH_H
+#define ERRAND_EXEC_RENAME_WATCH_H
+
+/**
+ * rename_watch_install(void):
+ * Have the kernel ask about each rename of this process and its descendants.
+ * Whoever holds the returned descriptor is asked; nobody holds it: ENOSYS.
+ * Needs no_new_privs.  -1 with errno (EINVAL, ENOSYS: this kernel cannot).
+ */
+int rename_watch_install(void);
+
+/**
+ * rename_watch_serve(listener, top):
+ * Answer one question.  A directory of the file system of ${top} that has to
+ * be moved by its content is, in a process of its own (a child that will end);
+ * everything else is the kernel's to do.  Return 0, or -1 when nobody is left
+ * who could ask.
+ */
+int rename_watch_serve(int, int);
+
+#endif /* !ERRAND_EXEC_RENAME_WATCH_H */
