@@ -81,6 +81,11 @@ diff_job(struct session *s, const char *name, const struct diff *d)
 		    "the command did not run");
 		rc = rec->ran ? EXIT_OURS : EXIT_NO;
 	}
+	if (rec->changes.ignored > 0 && !s->quiet && !s->json)
+		out_warn("%llu new path%s left out by ignore rules; run with "
+		    "--artifact PATH to keep one",
+		    (unsigned long long)rec->changes.ignored,
+		    rec->changes.ignored == 1 ? " was" : "s were");
 done:
 	free(buf);
 	objget_free(g);

@@ -197,6 +197,19 @@ fill_submit(struct run *r)
 	r->sub.start_us = io_mono_us();
 }
 
+/* After the scan, which has met all rules. */
+static int
+make_spec(struct run *r)
+{
+	struct submit_facts f = { .root = r->root, .workdir = r->workdir };
+
+	if (r->sel != NULL) {
+		f.commit = select_commit(r->sel);
+		f.rules = select_rules(r->sel);
+	}
+	return (submit_spec(&r->sub, &f));
+}
+
 /* Scan and send until one state of the tree has arrived whole. */
 static int
 send_tree(struct run *r)
@@ -206,7 +219,8 @@ send_tree(struct run *r)
 	for (i = 0; i < RESCANS_MAX; i++) {
 		if (follow_interrupted())
 			return (EXIT_INTERRUPTED);
-		if ((rc = do_scan(r, rehash)) != 0)
+		if ((rc = do_scan(r, rehash)) != 0 ||
+		    (rc = make_spec(r)) != 0)
 			return (rc);
 		if ((rc = submit_run(&r->sub, &r->f)) != -1)
 			return (rc);
@@ -290,7 +304,7 @@ static void
 summary(const struct run *r)
 {
 	const struct job_record *rec = &r->f.record;
-	char how[64];
+	char how[64], ignored[128];
 
 	if (r->s.quiet || r->s.json || r->f.state != FOLLOW_RESULT)
 		return;
@@ -300,12 +314,17 @@ summary(const struct run *r)
 		snprintf(how, sizeof(how), "exited %u", rec->exit_code);
 	else
 		snprintf(how, sizeof(how), "did not run");
-	out_warn("job %s %s after %s (%s in all); %llu path%s changed%s",
+	ignored[0] = '\0';
+	if (rec->changes.ignored > 0)
+		snprintf(ignored, sizeof(ignored), ", %llu new left out by "
+		    "ignore rules (--artifact PATH keeps one)",
+		    (unsigned long long)rec->changes.ignored);
+	out_warn("job %s %s after %s (%s in all); %llu path%s changed%s%s",
 	    rec->id, how, text_us(rec->phases.run),
 	    text_us(io_mono_us() - r->sub.start_us),
 	    (unsigned long long)rec->changes.count,
 	    rec->changes.count == 1 ? "" : "s",
-	    rec->changes.count > 0 ? " (errand diff last)" : "");
+	    rec->changes.count > 0 ? " (errand diff last)" : "", ignored);
 }
 
 /* --apply: when the command and everything around it went well. */
@@ -341,9 +360,6 @@ run_job(struct run *r)
 	if (r->sel != NULL && session_hello(&r->s) == -1)
 		return (EXIT_OURS);
 	fill_submit(r);
-	if ((rc = submit_spec(&r->sub, r->workdir,
-	    r->sel != NULL ? select_commit(r->sel) : NULL, NULL)) != 0)
-		return (rc);
 	follow_early(0);
 	if ((rc = send_tree(r)) != 0)
 		return (rc);

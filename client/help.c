@@ -47,6 +47,7 @@ static const struct help helps[] = {
 "      --no-snapshot     an empty workspace\n"
 "      --include-all     everything, ignored or not (never .git)\n"
 "      --strict          refuse when files change while they are read\n"
+"      --artifact PATH   keep what the job makes there, although ignored\n"
 "      --apply           on success, apply the changes here\n"
 "  -e, --env NAME=VALUE  set a variable; --passenv NAME sends the caller's,\n"
 "                        --env-file FILE those of a file\n"

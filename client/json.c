@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <sodium.h>
 #include <unistd.h>
 
 #include <sodium.h>
@@ -130,6 +132,7 @@ jchanges(const struct job_changes *c)
 	json_object_set_new(o, "complete", json_boolean(c->complete));
 	json_object_set_new(o, "root", jref(&c->root));
 	json_object_set_new(o, "digest", jhex(c->digest, 32));
+	json_object_set_new(o, "ignored", jint(c->ignored));
 	return (o);
 }
 
@@ -216,6 +219,11 @@ set_spec(json_t *o, const struct job_spec *sp)
 	json_set_bytes(o, "workdir", sp->workdir, strlen(sp->workdir));
 	if (sp->commit != NULL)
 		json_object_set_new(o, "commit", json_string(sp->commit));
+	json_object_set_new(o, "artifacts", jstrings(sp->artifacts,
+	    sp->nartifacts));
+	if (!sodium_is_zero(sp->content, sizeof(sp->content)))
+		json_object_set_new(o, "content_digest", jhex(sp->content,
+		    sizeof(sp->content)));
 }
 
 static void

@@ -18,7 +18,7 @@ enum {
 	OPT_NO_SNAPSHOT = 256, OPT_INCLUDE_ALL, OPT_PASSENV, OPT_ENV_FILE,
 	OPT_CPUS, OPT_MEMORY, OPT_PIDS, OPT_DISK, OPT_TIMEOUT, OPT_CPU_TIME,
 	OPT_NET, OPT_AS_ROOT, OPT_NAME, OPT_ID, OPT_ON, OPT_TENANT, OPT_JSON,
-	OPT_STRICT, OPT_APPLY, OPT_HELP
+	OPT_STRICT, OPT_APPLY, OPT_ARTIFACT, OPT_HELP
 };
 
 static const struct option longs[] = {
@@ -29,6 +29,7 @@ static const struct option longs[] = {
 	{ "include-all", no_argument, NULL, OPT_INCLUDE_ALL },
 	{ "strict", no_argument, NULL, OPT_STRICT },
 	{ "apply", no_argument, NULL, OPT_APPLY },
+	{ "artifact", required_argument, NULL, OPT_ARTIFACT },
 	{ "env", required_argument, NULL, 'e' },
 	{ "passenv", required_argument, NULL, OPT_PASSENV },
 	{ "env-file", required_argument, NULL, OPT_ENV_FILE },
@@ -62,6 +63,9 @@ run_opts_done(struct run_opts *o)
 		free(o->env[i]);
 	}
 	free(o->env);
+	free(o->artifacts);
+	o->artifacts = NULL;
+	o->nartifacts = 0;
 	o->env = NULL;
 	o->nenv = 0;
 }
@@ -249,6 +253,21 @@ set_limit(struct run_opts *o, int opt, const char *arg)
 }
 
 static int
+add_artifact(struct run_opts *o, const char *arg)
+{
+	const char **v;
+
+	if (o->nartifacts == LIMIT_ARTIFACTS)
+		return (out_usage("--artifact: at most %d", LIMIT_ARTIFACTS));
+	v = realloc(o->artifacts, (o->nartifacts + 1) * sizeof(*v));
+	if (v == NULL)
+		return (EXIT_OURS);
+	o->artifacts = v;
+	v[o->nartifacts++] = arg;
+	return (0);
+}
+
+static int
 set_option(struct run_opts *o, int opt, const char *arg)
 {
 	switch (opt) {
@@ -278,6 +297,8 @@ set_option(struct run_opts *o, int opt, const char *arg)
 	case OPT_STRICT:
 		o->strict = 1;
 		return (0);
+	case OPT_ARTIFACT:
+		return (add_artifact(o, arg));
 	case OPT_APPLY:
 		o->apply = 1;
 		return (0);

@@ -26,6 +26,8 @@ struct run_opts {
 	int as_root;
 	const char *label;
 	const char *id;         /* --id */
+	const char **artifacts; /* --artifact, as given; owned array */
+	size_t nartifacts;
 };
 
 /**

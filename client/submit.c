@@ -2,6 +2,7 @@
  * Negotiation with the host.  Sends what objtab and scan hold.
  */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include "lib/text.h"
 #include "out.h"
 #include "submit.h"
+#include "tree_path.h"
 #include "upload.h"
 
 #define EAGER_BYTES     (1024 * 1024)   /* content sent without asking */
@@ -26,6 +28,18 @@ spec_sink(void *cookie, const struct obj_ref *ref, const void *buf,
     size_t len)
 {
 	return (objtab_add(cookie, ref, buf, len, -1, 0));
+}
+
+static void
+strings_free(char **v, size_t n)
+{
+	size_t i;
+
+	if (v == NULL)
+		return;
+	for (i = 0; i < n; i++)
+		free(v[i]);
+	free(v);
 }
 
 /* Names only: values are never part of the spec. */
@@ -42,37 +56,121 @@ env_names(const struct run_opts *o)
 	return (v);
 }
 
+/*
+ * The artifacts, relative to the tree; owned.  NULL after saying why.  The tree
+ * as a whole, which makes rules pointless, is "".
+ */
+static char **
+artifacts(const struct run_opts *o, const struct submit_facts *f)
+{
+	char **v, path[PATH_MAX];
+	size_t i;
+
+	if ((v = calloc(o->nartifacts + 1, sizeof(*v))) == NULL)
+		return (NULL);
+	for (i = 0; i < o->nartifacts; i++) {
+		if (tree_path(f->root, f->workdir, o->artifacts[i], path) ==
+		    -1) {
+			out_usage("--artifact %s: name something in the tree, "
+			    "relative to where the command runs",
+			    o->artifacts[i]);
+			goto err0;
+		}
+		if ((v[i] = strdup(path)) == NULL)
+			goto err0;
+	}
+	return (v);
+
+err0:
+	strings_free(v, o->nartifacts);
+	return (NULL);
+}
+
+/* Rules and what is kept in spite of them.  0, or an exit code. */
+static int
+fill_rules(const struct run_opts *o, const struct submit_facts *f,
+    struct job_spec *sp)
+{
+	size_t i;
+
+	if ((sp->artifacts = artifacts(o, f)) == NULL)
+		return (EXIT_USAGE);
+	sp->nartifacts = o->nartifacts;
+	if (f->rules == NULL || rules_count(f->rules) == 0)
+		return (0);
+	for (i = 0; i < sp->nartifacts; i++)
+		if (sp->artifacts[i][0] == '\0')
+			return (0);
+	if (rules_encode(f->rules, &sp->rules, &sp->rules_len) == 0)
+		return (0);
+	if (errno == EMSGSIZE)
+		out_warn("the ignore rules of the tree are larger than %s in "
+		    "all and cannot go with the job; --artifact . does without "
+		    "them: then all that the job makes is kept",
+		    text_bytes(RULES_BYTES_MAX));
+	else
+		out_warn("the ignore rules: %s", strerror(errno));
+	return (EXIT_OURS);
+}
+
+static int
+pack_spec(const struct job_spec *sp, uint8_t **buf, size_t *len)
+{
+	if (job_spec_pack(sp, buf, len) == 0)
+		return (0);
+	if (errno == EINVAL)
+		out_warn("the working directory, the label or a variable's "
+		    "name has a form that cannot be sent");
+	else
+		out_warn("the command line is too long: with the tree's ignore "
+		    "rules at most %s in all", text_bytes(LIMIT_SPEC));
+	return (EXIT_OURS);
+}
+
+/* An artifact that is the tree itself is not sent: there are no rules then. */
+static void
+drop_whole(struct job_spec *sp)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < sp->nartifacts; i++)
+		if (sp->artifacts[i][0] != '\0')
+			sp->artifacts[n++] = sp->artifacts[i];
+		else
+			free(sp->artifacts[i]);
+	sp->nartifacts = n;
+	sp->artifacts[n] = NULL;
+}
+
 int
-submit_spec(struct submit *sub, const char *workdir, const char *commit,
-    const char *project)
+submit_spec(struct submit *sub, const struct submit_facts *f)
 {
 	const struct run_opts *o = sub->o;
 	struct job_spec sp = { .argc = (size_t)o->argc,
 	    .argv = (char **)(uintptr_t)o->argv, .nenv = o->nenv,
-	    .workdir = (char *)(uintptr_t)workdir,
+	    .workdir = (char *)(uintptr_t)f->workdir,
 	    .label = (char *)(uintptr_t)o->label,
-	    .commit = (char *)(uintptr_t)commit,
-	    .project = (char *)(uintptr_t)project };
+	    .commit = (char *)(uintptr_t)f->commit,
+	    .project = (char *)(uintptr_t)f->project };
 	uint8_t *buf;
-	size_t len, i;
+	size_t len;
 	int rc;
 
-	if ((sp.env = env_names(o)) == NULL)
+	objtab_free(sub->extra);
+	sub->extra = objtab_new();
+	if (f->content != NULL)
+		memcpy(sp.content, f->content, sizeof(sp.content));
+	if (sub->extra == NULL || (sp.env = env_names(o)) == NULL)
 		return (EXIT_OURS);
-	rc = job_spec_pack(&sp, &buf, &len);
-	for (i = 0; i < o->nenv; i++)
-		free(sp.env[i]);
-	free(sp.env);
-	if (rc == -1 && errno == EINVAL) {
-		out_warn("the working directory, the label or a variable's "
-		    "name has a form that cannot be sent");
-		return (EXIT_OURS);
+	if ((rc = fill_rules(o, f, &sp)) == 0) {
+		drop_whole(&sp);
+		rc = pack_spec(&sp, &buf, &len);
 	}
-	if (rc == -1) {
-		out_warn("the command line is too long: at most %s in all",
-		    text_bytes(LIMIT_SPEC));
-		return (EXIT_OURS);
-	}
+	strings_free(sp.env, o->nenv);
+	strings_free(sp.artifacts, sp.nartifacts);
+	free(sp.rules);
+	if (rc != 0)
+		return (rc);
 	rc = content_from_mem(buf, len, spec_sink, sub->extra, &sub->js.spec);
 	sub->js.spec_len = len;
 	free(buf);

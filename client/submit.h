@@ -4,6 +4,7 @@
 #include "follow.h"
 #include "objtab.h"
 #include "run_opts.h"
+#include "lib/rules.h"
 #include "scan.h"
 
 /* One submission: what is sent until the host has accepted the job. */
@@ -19,11 +20,22 @@ struct submit {
 	struct upload *pending; /* the flight whose answer is still to come */
 };
 
+/* What the spec says beyond the options; NULL where there is nothing. */
+struct submit_facts {
+	const char *root;       /* of the tree, "" without one */
+	const char *workdir;    /* relative to it */
+	const char *commit;
+	const char *project;
+	const struct rules *rules;      /* all that matter to the tree */
+	const uint8_t *content; /* 32 bytes: its content digest */
+};
+
 /**
- * submit_spec(sub, workdir, commit, project):
- * Encode the spec into ${sub->extra}.  0, or an exit code.
+ * submit_spec(sub, facts):
+ * Encode the spec into ${sub->extra}, in the place of an earlier one.  0, or an
+ * exit code after saying why.
  */
-int submit_spec(struct submit *, const char *, const char *, const char *);
+int submit_spec(struct submit *, const struct submit_facts *);
 
 /**
  * submit_run(sub, f):

@@ -90,7 +90,7 @@ _errand_run() {
 		return ;;
 	esac
 	_errand_reply -W "-d --detach -C --root -w --workdir --no-snapshot
-	    --include-all --strict --apply -e --env --passenv --env-file --cpus
+	    --include-all --strict --apply --artifact -e --env --passenv --env-file --cpus
 	    --memory --pids --disk --timeout --cpu-time --net --as-root
 	    --name --id --on --tenant -q --quiet -v --verbose --json --help
 	    --" -- "$cur"

@@ -51,7 +51,7 @@ rules_free(struct rules *r)
 }
 
 int
-rules_base_valid(const char *p, size_t len)
+rules_path_valid(const char *p, size_t len)
 {
 	const char *end = p + len, *slash;
 	size_t n;

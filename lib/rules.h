@@ -44,6 +44,9 @@ void rules_free(struct rules *);
 int rules_add(struct rules *, enum rules_kind, int, const char *,
     const char *, const char *, size_t);
 
+/* Is it "" or a relative path without empty parts, "." and ".."? */
+int rules_path_valid(const char *, size_t);
+
 /* 0 without any rule: nothing is excluded. */
 size_t rules_count(const struct rules *);
 

@@ -127,7 +127,7 @@ take_file(struct rules *r, const uint8_t *p, size_t left)
 	    p[1] > IGNORE_FOLD || left - ENTRY < (blen = le_get16(p + 2)) ||
 	    (tlen = le_get32(p + 4 + blen)) > left - ENTRY - blen ||
 	    (p[0] == RULES_REPO && tlen != 0) ||
-	    !rules_base_valid((const char *)p + 4, blen))
+	    !rules_path_valid((const char *)p + 4, blen))
 		return (0);
 	if ((base = own(p + 4, blen)) == NULL)
 		return (-1);
@@ -152,7 +152,7 @@ rules_parse(const uint8_t *p, size_t len)
 	errno = EPROTO;
 	if (len < HEAD || len > RULES_BYTES_MAX || memcmp(p, "EI\1", 4) != 0 ||
 	    (n = le_get16(p + 4)) > len - HEAD ||
-	    !rules_base_valid((const char *)p + HEAD, n))
+	    !rules_path_valid((const char *)p + HEAD, n))
 		return (NULL);
 	if ((prefix = own(p + HEAD, n)) == NULL)
 		return (NULL);

@@ -31,7 +31,4 @@ struct rules {
 /* The place of (base, kind), or where it would be. */
 size_t rules_find(const struct rules *, const char *, size_t, int kind);
 
-/* Is it "" or a relative path without empty parts, "." and ".."? */
-int rules_base_valid(const char *, size_t);
-
 #endif /* !ERRAND_RULES_INTERNAL_H */

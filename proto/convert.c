@@ -101,6 +101,7 @@ static const struct field changes_fields[] = {
 	REF(list, REF_NONE | REF_CONTENT),
 	UINT(list_bytes, 0, LIMIT_CHANGES_BYTES),
 	BLOB(digest, 0),
+	UINT(ignored, 0, BIG),
 };
 #undef T
 MAP(changes_map, struct job_changes, errand__record__changes__descriptor,

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sodium.h>
+
+#include "lib/rules.h"
 #include "proto/arena.h"
 #include "proto/edge.h"
 #include "proto/job_types.h"
@@ -48,13 +51,27 @@ workdir_valid(const ProtobufCBinaryData *s)
 	return (1);
 }
 
+/* As workdir, but it names something. */
+static int
+artifact_valid(const ProtobufCBinaryData *s)
+{
+	return (s->len > 0 && s->len < LIMIT_PATH &&
+	    rules_path_valid((const char *)s->data, s->len));
+}
+
 static int
 spec_valid(const Spec *m)
 {
 	size_t i;
 
-	if (m->n_argv < 1 || m->n_argv > LIMIT_ARGS || m->n_env > LIMIT_ARGS)
+	if (m->n_argv < 1 || m->n_argv > LIMIT_ARGS || m->n_env > LIMIT_ARGS ||
+	    m->n_artifacts > LIMIT_ARTIFACTS ||
+	    m->rules.len > RULES_BYTES_MAX ||
+	    (m->content.len != 0 && m->content.len != 32))
 		return (0);
+	for (i = 0; i < m->n_artifacts; i++)
+		if (!artifact_valid(&m->artifacts[i]))
+			return (0);
 	for (i = 0; i < m->n_argv; i++)
 		if (m->argv[i].len > 0 && memchr(m->argv[i].data, '\0',
 		    m->argv[i].len) != NULL)
@@ -88,15 +105,25 @@ static int
 spec_fill(const struct job_spec *s, struct arena *a, Spec *m)
 {
 	errand__record__job_spec__init(m);
-	if (s->argc > LIMIT_ARGS || s->nenv > LIMIT_ARGS) {
+	if (s->argc > LIMIT_ARGS || s->nenv > LIMIT_ARGS ||
+	    s->nartifacts > LIMIT_ARTIFACTS) {
 		errno = EINVAL;
 		return (-1);
 	}
 	m->n_argv = s->argc;
 	m->n_env = s->nenv;
+	m->n_artifacts = s->nartifacts;
 	if ((m->argv = borrow_all(a, s->argv, s->argc)) == NULL ||
-	    (m->env = borrow_all(a, s->env, s->nenv)) == NULL)
+	    (m->env = borrow_all(a, s->env, s->nenv)) == NULL ||
+	    (m->artifacts = borrow_all(a, s->artifacts, s->nartifacts)) ==
+	    NULL)
 		return (-1);
+	m->rules.data = s->rules;
+	m->rules.len = s->rules_len;
+	if (!sodium_is_zero(s->content, sizeof(s->content))) {
+		m->content.data = (uint8_t *)(uintptr_t)s->content;
+		m->content.len = sizeof(s->content);
+	}
 	if (s->workdir != NULL) {
 		m->workdir.data = (uint8_t *)s->workdir;
 		m->workdir.len = strlen(s->workdir);
@@ -186,8 +213,18 @@ spec_take(const Spec *m, struct job_spec *s)
 	    (s->workdir = own(m->workdir.data, m->workdir.len)) == NULL ||
 	    own_optional(m->label, &s->label) == -1 ||
 	    own_optional(m->commit, &s->commit) == -1 ||
-	    own_optional(m->project, &s->project) == -1)
+	    own_optional(m->project, &s->project) == -1 ||
+	    own_all(m->artifacts, m->n_artifacts, &s->artifacts,
+	    &s->nartifacts) == -1)
 		goto err0;
+	if (m->rules.len > 0) {
+		s->rules = (uint8_t *)own(m->rules.data, m->rules.len);
+		if (s->rules == NULL)
+			goto err0;
+		s->rules_len = m->rules.len;
+	}
+	if (m->content.len == sizeof(s->content))
+		memcpy(s->content, m->content.data, sizeof(s->content));
 	return (0);
 
 err0:
@@ -234,5 +271,7 @@ job_spec_done(struct job_spec *s)
 	free(s->label);
 	free(s->commit);
 	free(s->project);
+	free_all(s->artifacts, s->nartifacts);
+	free(s->rules);
 	memset(s, 0, sizeof(*s));
 }

@@ -102,6 +102,8 @@ struct job_changes {
 	struct obj_ref list;    /* content of the change list; see change.h */
 	uint64_t list_bytes;
 	uint8_t digest[32];     /* change_digest of the list */
+	uint64_t ignored;       /* new paths the ignore rules left out; with a
+	                           directory, all below is left out uncounted */
 };
 
 /* What the submitter says; checked by type and range only. */
@@ -162,6 +164,13 @@ struct job_spec {
 	char *label;
 	char *commit;           /* Git commit */
 	char *project;          /* a name for people; LIMIT_TEXT - 1 bytes */
+	/* What of the job's new paths is kept: those that these rules do not
+	 * exclude, and whatever is an artifact or below one. */
+	uint8_t *rules;         /* encoded struct rules, parsed by its users */
+	size_t rules_len;       /* RULES_BYTES_MAX at most; 0: no rules */
+	size_t nartifacts;      /* LIMIT_ARTIFACTS at most */
+	char **artifacts;       /* relative to the workspace, not "" */
+	uint8_t content[32];    /* content digest of the tree; zero: not told */
 };
 
 /*

@@ -8,6 +8,7 @@
 #define PROTO_VERSION           1       /* client protocol */
 #define CHANNEL_VERSION         1       /* channels between our processes */
 
+#define LIMIT_ARTIFACTS         1000
 #define LIMIT_SPEC              (1024 * 1024)   /* a job's spec, encoded */
 #define LIMIT_ARGS              65536           /* arguments of a command */
 #define LIMIT_ENV_BYTES         (1024 * 1024)   /* environment values */

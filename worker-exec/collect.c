@@ -93,6 +93,7 @@ list_put(struct collect *c, struct job_changes *out)
 		return (collect_fail(c));
 	change_digest(buf.p, buf.len, out->digest);
 	out->count = c->records.n;
+	out->ignored = c->ignored;
 	out->bytes = c->bytes;
 	if (out->count > 0) {
 		out->list_bytes = buf.len;
@@ -160,7 +161,8 @@ upper(struct keeper *k, struct collect *c)
 void
 collect(struct keeper *k)
 {
-	struct collect c = { .sc = k->sc, .limit = k->run->limits.changes,
+	struct collect c = { .sc = k->sc, .keep = k->keep,
+	    .limit = k->run->limits.changes,
 	    .dir = -1 };
 
 	if (k->jobdir == -1) {

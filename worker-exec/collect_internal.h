@@ -10,6 +10,7 @@
 #include "lib/tree.h"
 #include "proto/job_types.h"
 
+struct keep;
 struct storeclient;
 
 /* collect_list.c: a directory as the submitted tree and as the job has it. */
@@ -89,12 +90,14 @@ struct link_seen *links_get(struct links *, ino_t);
  */
 struct collect {
 	struct storeclient *sc;
+	struct keep *keep;      /* borrowed; NULL: all is kept */
 	struct records records;
 	struct links links;
 	uint64_t limit;         /* entries, 0: none */
 	uint64_t bytes;         /* content of created and modified files */
 	uint64_t disk;
 	uint64_t skipped;       /* FIFOs, sockets, devices */
+	uint64_t ignored;       /* new, and not wanted by ${keep} */
 	uint8_t over;           /* the limit was reached */
 	uint8_t stop;
 	int err;                /* errno, when ours failed */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "collect_internal.h"
+#include "keep.h"
 #include "lib/io.h"
 #include "lib/size.h"
 #include "storeclient.h"
@@ -265,6 +266,26 @@ see_other(struct collect *c, struct stack *s, const struct stat *st,
 	return (old == NULL ? 0 : removed(c, s, old));
 }
 
+/* Is what is new at c->path kept?  1 or 0, -1 when the walk is to end. */
+static int
+wanted(struct collect *c, const struct stack *s, mode_t mode)
+{
+	int rc;
+
+	if (c->keep == NULL || (!S_ISREG(mode) && !S_ISDIR(mode) &&
+	    !S_ISLNK(mode)))
+		return (1);
+	rc = keep_wanted(c->keep, c->dir, c->path, s->v[s->n - 1].path_len,
+	    S_ISDIR(mode));
+	if (rc == -1 && errno == ETIME) {
+		collect_lack(c, "the ignore rules take too long to compare");
+		return (1);
+	}
+	if (rc == 0)
+		c->ignored++;
+	return (rc == -1 ? collect_fail(c) : rc);
+}
+
 /* What the upper has under ${name}; ${old} is what was there, or NULL. */
 static int
 see(struct collect *c, struct stack *s, const char *name,
@@ -279,6 +300,8 @@ see(struct collect *c, struct stack *s, const char *name,
 		    strerror(errno));
 		return (0);
 	}
+	if (old == NULL && (rc = wanted(c, s, st.st_mode)) != 1)
+		return (rc);
 	e.mode = st.st_mode & 0777;
 	e.mtime_ns = mtime_of(&st);
 	e.name = (const uint8_t *)name;

@@ -19,6 +19,7 @@
 #include "collect.h"
 #include "command.h"
 #include "init.h"
+#include "keep.h"
 #include "keeper_internal.h"
 #include "lib/chan.h"
 #include "lib/content.h"
@@ -250,6 +251,18 @@ command_make(struct keeper *k, const struct job_spec *spec)
 	return (fd);
 }
 
+static int
+keep_fault(struct keeper *k)
+{
+	struct err err = { 0 };
+
+	(void)err_set(&err, errno == EPROTO ? ERR_INVALID : ERR_IO,
+	    "the tree's ignore rules: %s", errno == EPROTO ? "malformed" :
+	    strerror(errno));
+	(void)keeper_fault(k, &err);
+	return (-1);
+}
+
 /* Fetch the spec, and make of it what pid 1 needs: a memfd, or -1. */
 static int
 command_get(struct keeper *k)
@@ -261,7 +274,8 @@ command_get(struct keeper *k)
 		return (-1);
 	k->argv0 = strdup(spec.argv[0]);
 	k->workdir = strdup(spec.workdir == NULL ? "" : spec.workdir);
-	fd = command_make(k, &spec);
+	fd = (k->keep = keep_new(&spec)) == NULL ? keep_fault(k) :
+	    command_make(k, &spec);
 	job_spec_done(&spec);
 	if (k->argv0 == NULL || k->workdir == NULL) {
 		io_close(&fd);

@@ -31,6 +31,7 @@ struct keeper {
 	struct preexec_msg refused;     /* why it was not executed */
 	char *argv0;                    /* for sentences */
 	char *workdir;
+	struct keep *keep;              /* which new paths are kept */
 
 	int chan;               /* errandd */
 	int ctl;                /* pid 1 */

@@ -1,11 +1,16 @@
 #include <errno.h>
 
+#include "lib/rules.h"
 #include "tests/proto/probe.h"
 
 static char *argv_small[] = { (char *)(uintptr_t)"make",
     (char *)(uintptr_t)"", (char *)(uintptr_t)"\xff\x01 -j4" };
 static char *env_small[] = { (char *)(uintptr_t)"PATH",
     (char *)(uintptr_t)"CFLAGS" };
+
+static char *artifacts_small[] = { (char *)(uintptr_t)"out/app",
+    (char *)(uintptr_t)"a \xff" };
+static uint8_t rules_small[] = "EI\1\0\0\0";
 
 static struct job_spec
 sample(void)
@@ -17,6 +22,9 @@ sample(void)
 		.label = (char *)(uintptr_t)"nightly",
 		.commit = (char *)(uintptr_t)"0123abcd",
 		.project = (char *)(uintptr_t)"th\xc3\xa9\xc3\xa2tre",
+		.rules = rules_small, .rules_len = 6,
+		.nartifacts = 2, .artifacts = artifacts_small,
+		.content = { 1, 2 },
 	};
 
 	return (s);
@@ -40,6 +48,43 @@ packs(const struct job_spec *s)
 }
 
 static void
+what_is_kept(void **state)
+{
+	static const char *const bad[] = { "", "/x", "..", "a/../b", "a//b",
+	    "a/", ".", "./a" };
+	struct job_spec s = sample();
+	char *one[1], **many;
+	size_t i;
+
+	(void)state;
+	s.artifacts = one;
+	s.nartifacts = 1;
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		one[0] = (char *)(uintptr_t)bad[i];
+		assert_int_equal(packs(&s), 0);
+	}
+	one[0] = (char *)(uintptr_t)"...";
+	assert_int_equal(packs(&s), 1);
+	many = calloc(LIMIT_ARTIFACTS + 1, sizeof(*many));
+	assert_non_null(many);
+	for (i = 0; i <= LIMIT_ARTIFACTS; i++)
+		many[i] = one[0];
+	s.artifacts = many;
+	s.nartifacts = LIMIT_ARTIFACTS;
+	assert_int_equal(packs(&s), 1);
+	s.nartifacts++;
+	assert_int_equal(packs(&s), 0);
+	free(many);
+	s = sample();
+	s.rules_len = RULES_BYTES_MAX;
+	s.rules = calloc(1, RULES_BYTES_MAX + 1);
+	assert_int_equal(packs(&s), 1);
+	s.rules_len++;
+	assert_int_equal(packs(&s), 0);
+	free(s.rules);
+}
+
+static void
 round_trip(void **state)
 {
 	struct job_spec s = sample(), out;
@@ -59,6 +104,11 @@ round_trip(void **state)
 	assert_string_equal(out.label, s.label);
 	assert_string_equal(out.commit, s.commit);
 	assert_string_equal(out.project, s.project);
+	assert_int_equal(out.rules_len, 6);
+	assert_memory_equal(out.rules, rules_small, 6);
+	assert_int_equal(out.nartifacts, 2);
+	assert_string_equal(out.artifacts[1], artifacts_small[1]);
+	assert_memory_equal(out.content, s.content, 32);
 	job_spec_done(&out);
 	job_spec_done(&out);
 
@@ -267,6 +317,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(round_trip),
+		cmocka_unit_test(what_is_kept),
 		cmocka_unit_test(workdirs),
 		cmocka_unit_test(names),
 		cmocka_unit_test(counts),
