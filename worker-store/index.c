@@ -43,6 +43,7 @@ struct ix {
 	uint64_t commits;
 	uint64_t flushes;
 	uint64_t generation;
+	uint64_t maps;          /* odd; another one for each place of the map */
 	struct segs *segs;      /* NULL until they are loaded */
 };
 
@@ -335,6 +336,7 @@ ix_open(int parent, const char *path, uint64_t map)
 		goto err0;
 	}
 	ix->dirfd = -1;
+	ix->maps = 1;
 	if (make_dir(ix, parent, path) == -1 ||
 	    open_env(ix, path, map) == -1 ||
 	    sync_dirs(ix, parent) == -1 ||
@@ -407,6 +409,7 @@ set_map(struct ix *ix, uint64_t map)
 		return (-1);
 	log_info("index: map is now %" PRIu64 " MiB", map >> 20);
 	ix->map = map;
+	ix->maps += 2;
 	return (0);
 }
 
@@ -548,11 +551,13 @@ ix_del(struct ix *ix, enum ix_db db, const void *key, size_t klen)
 	    NULL)));
 }
 
-int
-ix_stays(const struct ix *ix, size_t len)
+uint64_t
+ix_place(const struct ix *ix, size_t len)
 {
-	/* A larger value has pages of its own, which are not copied. */
-	return (ix->wtxn == NULL || len > ix->page / 2);
+	if (len > ix->page / 2)
+		return (ix->maps);
+	/* Even, so that the two kinds are never equal. */
+	return (ix->wtxn == NULL ? 2 * ix->generation : 0);
 }
 
 int

@@ -91,9 +91,13 @@ int ix_put(struct ix *, enum ix_db, const void *, size_t, const void *,
     size_t);
 int ix_del(struct ix *, enum ix_db, const void *, size_t);
 
-/* Does a borrowed value of that length, which was there before the
- * transaction, stay until its end whatever else is written? */
-int ix_stays(const struct ix *, size_t);
+/*
+ * How long a borrowed value that was there before the transaction stays in its
+ * place: while ix_place is the same for its length.  A long one has pages of
+ * its own, which are never copied: it stays until it is deleted, or the map is
+ * made larger.
+ */
+uint64_t ix_place(const struct ix *, size_t);
 
 /* How many keys there are; remove them all. */
 int ix_count(struct ix *, enum ix_db, uint64_t *);

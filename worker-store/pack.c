@@ -481,10 +481,10 @@ is_noise(const uint8_t *raw, size_t len)
 
 	if (len < SAMPLE)
 		return (0);
-	for (i = 0; i < SAMPLE; i++) {
-		values += !seen[raw[i]];
+	for (i = 0; i < SAMPLE; i++)
 		seen[raw[i]] = 1;
-	}
+	for (i = 0; i < sizeof(seen); i++)
+		values += seen[i];
 	return (values > NOISE);
 }
 

@@ -226,13 +226,17 @@ seg_data_check(uint64_t run, uint32_t number, const uint8_t *buf, size_t len,
 	return (0);
 }
 
-void
-seg_head_open(const uint8_t *buf, size_t len, struct seg_head *head)
+struct seg_head
+seg_head_at(const uint8_t *buf, uint16_t blocks, uint16_t lines)
 {
-	head->blocks = le_get16(buf + len - TAIL);
-	head->lines = le_get16(buf + len - TAIL + 2);
-	head->keys = buf + SEG_BLOCK_HEAD;
-	head->filter = head->keys + (size_t)head->blocks * SEG_KEY_LEN;
+	struct seg_head head = {
+		.blocks = blocks,
+		.lines = lines,
+		.keys = buf + SEG_BLOCK_HEAD,
+		.filter = buf + SEG_BLOCK_HEAD + (size_t)blocks * SEG_KEY_LEN
+	};
+
+	return (head);
 }
 
 int
@@ -243,7 +247,8 @@ seg_head_check(uint64_t run, uint32_t number, const uint8_t *buf, size_t len,
 		return (-1);
 	if (len < SEG_BLOCK_HEAD + TAIL)
 		return (damaged());
-	seg_head_open(buf, len, head);
+	*head = seg_head_at(buf, le_get16(buf + len - TAIL),
+	    le_get16(buf + len - TAIL + 2));
 	if (head->blocks == 0 || head->blocks > SEG_GROUP_BLOCKS ||
 	    head->lines == 0 || head->lines > SEG_LINES_MAX ||
 	    len != SEG_BLOCK_HEAD + (size_t)head->blocks * SEG_KEY_LEN +

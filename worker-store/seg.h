@@ -91,8 +91,8 @@ int seg_data_check(uint64_t, uint32_t, const uint8_t *, size_t, size_t *);
 int seg_head_check(uint64_t, uint32_t, const uint8_t *, size_t,
     struct seg_head *);
 
-/* As seg_head_check for bytes that it was asked about before. */
-void seg_head_open(const uint8_t *, size_t, struct seg_head *);
+/* The head at these bytes, whose two numbers were checked before. */
+struct seg_head seg_head_at(const uint8_t *, uint16_t blocks, uint16_t lines);
 
 /* May the key be in the group? */
 int seg_filter_has(const struct seg_head *, const uint8_t *);

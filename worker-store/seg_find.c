@@ -54,20 +54,22 @@ segs_head(struct ix *ix, struct run *r, uint32_t group, struct seg_head *head)
 {
 	struct group *g = &r->groups[group];
 	uint32_t number = group * SEG_GROUP_STEP;
-	uint64_t now = ix_generation(ix);
 	size_t len;
 
-	if (g->seen == now) {
-		seg_head_open(g->head, g->len, head);
+	if (g->place != 0 && g->place == ix_place(ix, g->len)) {
+		*head = seg_head_at(g->head, g->blocks, g->lines);
 		return (0);
 	}
 	if (block(ix, r->number, number, &g->head, &len) == -1)
 		return (-1);
-	if (seg_head_check(r->number, number, g->head, len, head) == -1)
+	if (g->len != 0 && g->len == len)
+		*head = seg_head_at(g->head, g->blocks, g->lines);
+	else if (seg_head_check(r->number, number, g->head, len, head) == -1)
 		return (segs_damaged(r->number, number));
 	g->len = (uint16_t)len;
-	if (g->born != now && ix_stays(ix, len))
-		g->seen = now;
+	g->blocks = head->blocks;
+	g->lines = head->lines;
+	g->place = g->born == ix_generation(ix) ? 0 : ix_place(ix, len);
 	return (0);
 }
 

@@ -16,15 +16,18 @@ enum run_state {
 };
 
 /*
- * Invariant: head is good while no other transaction has begun since it was
- * looked up.  Heads that this transaction wrote are looked up each time.
+ * Invariant: head is where the head of the group is while place is ix_place of
+ * its length.  Of a head that this transaction wrote, place stays 0.  A head is
+ * checked when it is first used after the start, a data block each time.
  */
 struct group {
 	uint8_t first[SEG_KEY_LEN];
-	uint16_t len;           /* of the head */
+	uint16_t len;           /* of the head; 0: it was not checked yet */
+	uint16_t blocks;
+	uint16_t lines;
 	const uint8_t *head;
-	uint64_t seen;          /* the transaction that looked it up */
-	uint64_t born;          /* the one that wrote it, 0 for long ago */
+	uint64_t place;
+	uint64_t born;          /* the transaction that wrote it, 0: long ago */
 };
 
 struct run_is {                 /* what its record has */

@@ -31,27 +31,49 @@
 static struct bench b;
 static size_t rounds = 15;
 
+/* Processor time that the store has taken, in milliseconds. */
+static double
+store_cpu(const struct drv *d)
+{
+	unsigned long long ns = 0;
+	char path[64];
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/schedstat", (int)d->pid);
+	if ((f = fopen(path, "r")) != NULL) {
+		if (fscanf(f, "%llu", &ns) != 1)
+			ns = 0;
+		(void)fclose(f);
+	}
+	return ((double)ns / 1e6);
+}
+
 static void
 bench_publish(struct drv *d, int t, const struct obj_ref *spec, size_t n,
     size_t times, double target)
 {
-	char put[64], append[64], ratio[64];
+	char put[64], append[64], ratio[64], cpu[64];
 	struct load l;
+	double before;
 	size_t i;
 
 	(void)snprintf(put, sizeof(put), "put and publish %zu x 1 KiB, ms", n);
 	(void)snprintf(append, sizeof(append), "append %zu KiB, flush, ms", n);
 	(void)snprintf(ratio, sizeof(ratio), "publish %zu / append", n);
+	(void)snprintf(cpu, sizeof(cpu), "its processor time, %zu, ms", n);
 	for (i = 0; i < times; i++) {
 		load_make(&l, n);
 		if (i % 2 == 0)
 			bench_add(&b, append, bare(d, n * 1024));
+		before = store_cpu(d);
 		bench_add(&b, put, load_run(d, t, &l, spec));
+		bench_add(&b, cpu, store_cpu(d) - before);
 		if (i % 2 != 0)
 			bench_add(&b, append, bare(d, n * 1024));
 	}
 	bench_show(&b, append);
 	bench_show(&b, put);
+	bench_show(&b, cpu);
 	bench_ratio(&b, ratio, bench_median(&b, put) /
 	    bench_median(&b, append), target, 0);
 }
