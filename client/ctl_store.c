@@ -16,6 +16,7 @@ struct show {
 	struct session *s;
 	const char *what;
 	json_t *findings;       /* with --json */
+	json_t *notes;          /* what is said and is no damage */
 	struct care last;
 };
 
@@ -63,7 +64,8 @@ on_say(void *cookie, const struct care *c)
 	struct show *sh = cookie;
 
 	if (c->text[0] != '\0' && sh->findings != NULL)
-		json_array_append_new(sh->findings, json_string(c->text));
+		json_array_append_new(c->bad > sh->last.bad ? sh->findings :
+		    sh->notes, json_string(c->text));
 	else if (c->text[0] != '\0') {
 		care_progress_end(sh->s);
 		printf("%s\n", out_escape(c->text, strlen(c->text)));
@@ -88,6 +90,7 @@ summary(struct show *sh, int checked)
 			json_object_set_new(o, "ok",
 			    json_boolean(c->bad == 0));
 			json_object_set(o, "findings", sh->findings);
+			json_object_set(o, "notes", sh->notes);
 		}
 		return (json_print(o, STDOUT_FILENO));
 	}
@@ -106,12 +109,15 @@ task_run(struct session *s, enum care_task task, const char *what)
 	const struct care_hear hear = { on_say, NULL, &sh };
 	int checked = task == CARE_VERIFY || task == CARE_REPAIR, rc;
 
-	if (s->json)
+	if (s->json) {
 		sh.findings = json_array();
+		sh.notes = json_array();
+	}
 	rc = care_run(s, task, &hear);
 	if (rc == 0 && summary(&sh, checked) == -1)
 		rc = EXIT_OURS;
 	json_decref(sh.findings);
+	json_decref(sh.notes);
 	if (rc == 0 && checked && sh.last.bad > 0)
 		rc = EXIT_NO;
 	return (rc);

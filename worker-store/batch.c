@@ -316,14 +316,14 @@ commit(struct batch *b)
 
 	if (ix_write(st->ix, room(b)) == -1)
 		return (-1);
-	if (write_objects(st) == -1 || write_pack(st) == -1 ||
-	    lease_write(st) == -1)
+	if (quarantine_write(st) == -1 || write_objects(st) == -1 ||
+	    write_pack(st) == -1 || lease_write(st) == -1)
 		goto err0;
 	STAILQ_FOREACH(r, &b->reqs, next) {
 		if (write_req(st, r) == -1)
 			goto err0;
 	}
-	if (quarantine_write(st) == -1 || journal_list(st->journal) == -1)
+	if (journal_list(st->journal) == -1)
 		goto err0;
 	CRASH_POINT("batch-entered");
 	if (MUTANT("answer-early"))

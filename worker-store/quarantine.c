@@ -251,7 +251,7 @@ heal(struct store *st)
 	struct ix_object *const *objs;
 	size_t i, n = pending_count(st->pending);
 
-	if (st->quarantine->ncounts == 0 || n == 0)
+	if (quarantine_count(st) == 0 || n == 0)
 		return (0);
 	objs = pending_sorted(st->pending);
 	for (i = 0; i < n; i++) {
@@ -287,12 +287,10 @@ quarantine_write(struct store *st)
 	size_t i;
 
 	q->healed = 0;
-	if (heal(st) == -1)
-		return (-1);
 	for (i = 0; i < q->nfound; i++)
 		if (take_out(st, &q->found[i]) == -1)
 			return (-1);
-	return (0);
+	return (heal(st));
 }
 
 void

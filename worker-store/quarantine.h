@@ -42,8 +42,8 @@ int quarantine_hides(const struct store *, uint32_t, const struct obj_ref *);
 /* Is it known to be damaged?  Between ix_read and ix_read_end. */
 int quarantine_is(struct store *, uint32_t, const struct obj_ref *);
 
-/* Is there something for a commit?  Then, in its transaction, behind the new
- * objects; and afterwards. */
+/* Is there something for a commit?  Then, in its transaction, before what is
+ * pending is written; and afterwards. */
 int quarantine_due(const struct store *);
 int quarantine_write(struct store *);
 void quarantine_end(struct store *, int committed);

@@ -1,0 +1,2 @@
+#include "care.h"
+const struct care_ops backup_ops;
