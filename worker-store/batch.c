@@ -141,7 +141,9 @@ batch_room(struct batch *b)
 {
 	struct store *st = b->st;
 
-	if (!pending_due(st->pending) && !packs_full(st->packs))
+	/* What was found damaged has to go before it can be put anew. */
+	if (!pending_due(st->pending) && !packs_full(st->packs) &&
+	    !quarantine_due(st))
 		return (0);
 	if (batch_run(b) == -1)
 		return (-1);
@@ -323,7 +325,7 @@ commit(struct batch *b)
 		if (write_req(st, r) == -1)
 			goto err0;
 	}
-	if (journal_list(st->journal) == -1)
+	if (quarantine_rest(st) == -1 || journal_list(st->journal) == -1)
 		goto err0;
 	CRASH_POINT("batch-entered");
 	if (MUTANT("answer-early"))

@@ -293,6 +293,18 @@ quarantine_write(struct store *st)
 	return (heal(st));
 }
 
+int
+quarantine_rest(struct store *st)
+{
+	struct quarantine *q = st->quarantine;
+	size_t i;
+
+	for (i = 0; i < q->nfound; i++)
+		if (take_out(st, &q->found[i]) == -1)
+			return (-1);
+	return (0);
+}
+
 void
 quarantine_end(struct store *st, int committed)
 {

@@ -46,6 +46,9 @@ int quarantine_is(struct store *, uint32_t, const struct obj_ref *);
  * pending is written; and afterwards. */
 int quarantine_due(const struct store *);
 int quarantine_write(struct store *);
+
+/* The same behind what was pending: some of that may be the damaged ones. */
+int quarantine_rest(struct store *);
 void quarantine_end(struct store *, int committed);
 
 /* The entry itself, in a write transaction; in any. */

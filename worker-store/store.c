@@ -319,13 +319,13 @@ store_find(struct store *st, uint32_t tenant, const struct obj_ref *ref,
 {
 	const struct ix_object *p;
 
-	if ((p = pending_find(st->pending, tenant, ref)) != NULL) {
-		*o = *p;
-		return (0);
-	}
 	if (quarantine_hides(st, tenant, ref)) {
 		errno = ENOENT;
 		return (-1);
+	}
+	if ((p = pending_find(st->pending, tenant, ref)) != NULL) {
+		*o = *p;
+		return (0);
 	}
 	return (ix_object_get(st->ix, tenant, ref, o));
 }
