@@ -202,6 +202,7 @@ settle_fill(struct journal_entry *e, const struct job_req *r)
 
 	e->type = JOURNAL_SETTLE;
 	e->settled_us = io_real_us();
+	e->log_bytes = r->log_bytes;
 	s->sequence = r->sequence;
 	s->digest = r->digest;
 	s->root = r->root;
@@ -418,6 +419,19 @@ journal_lost(struct journal *j)
 	j->replay = 1;
 }
 
+/* Does the tenant's chain of receipts end here?  It must never go back. */
+static int
+is_head(struct journal *j, const struct journal_entry *e)
+{
+	struct ix_usage u;
+
+	if (e->type != JOURNAL_SETTLE)
+		return (0);
+	if (ix_usage_get(j->st->ix, e->tenant, &u) == -1)
+		return (-1);
+	return (u.sequence == e->u.settle.sequence);
+}
+
 /* Is the entry of a job that there is, in a state that it still tells? */
 static int
 is_live(struct journal *j, const struct journal_entry *e, int oldest)
@@ -427,7 +441,7 @@ is_live(struct journal *j, const struct journal_entry *e, int oldest)
 	if (e->type == JOURNAL_FORGET)
 		return (!oldest);
 	if (ix_job_get(j->st->ix, e->tenant, e->job, &job) == -1)
-		return (errno == ENOENT ? 0 : -1);
+		return (errno == ENOENT ? is_head(j, e) : -1);
 	return (e->type != JOURNAL_RESTATE || !job.settled);
 }
 

@@ -92,6 +92,7 @@ again_settle(struct rebuild *r, const struct journal_entry *e)
 	int rc;
 
 	s.settled_us = e->settled_us;
+	s.log_bytes = e->log_bytes;
 	if ((rc = known(r, e, &job)) == -1 || (rc == 1 && job.settled))
 		return (rc == -1 ? -1 : 0);
 	if (rc == 0) {
@@ -127,6 +128,21 @@ is_gone(const struct rebuild *r, const struct journal_entry *e)
 	    sizeof(*r->gone), by_job) != NULL);
 }
 
+/* Of a job that is gone only this is left: the chain of receipts goes on. */
+static int
+head_only(struct rebuild *r, const struct journal_entry *e)
+{
+	struct ix_usage u;
+
+	if (e->type != JOURNAL_SETTLE)
+		return (0);
+	if (ix_usage_get(r->st->ix, e->tenant, &u) == -1)
+		return (-1);
+	u.sequence = e->u.settle.sequence;
+	memcpy(u.digest, e->digest, sizeof(u.digest));
+	return (ix_usage_put(r->st->ix, e->tenant, &u));
+}
+
 static int (*const again[])(struct rebuild *, const struct journal_entry *) = {
 	[JOURNAL_PUBLISH] = again_publish,
 	[JOURNAL_RESTATE] = again_restate,
@@ -153,7 +169,7 @@ one(struct rebuild *r, const struct rebuild_entry *at, uint8_t *rec)
 	    (size_t)len - at->at, &e) == 0)
 		goto err0;
 	if (e.type == JOURNAL_FORGET || is_gone(r, &e))
-		return (0);
+		return (head_only(r, &e));
 	return (again[e.type](r, &e));
 
 err0:

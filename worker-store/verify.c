@@ -13,6 +13,7 @@
 #include "batch.h"
 #include "care.h"
 #include "index.h"
+#include "index_pack.h"
 #include "lib/io.h"
 #include "lib/log.h"
 #include "lib/size.h"
@@ -135,7 +136,7 @@ on_pack(void *cookie, const struct ix_pack *pack)
 		return (-1);
 	v->packs = p;
 	v->packs[v->npacks++] = (struct verify_pack){ pack->number, pack->len,
-	    0 };
+	    0, pack->live };
 	return (0);
 }
 

@@ -24,6 +24,7 @@ struct verify_pack {
 	uint32_t number;
 	uint64_t len;
 	uint64_t live;          /* bytes of records that the index names */
+	uint64_t said;          /* what it says that they are */
 };
 
 /*

@@ -14,7 +14,7 @@
 #include "pack.h"
 #include "quarantine.h"
 #include "store.h"
-#include "upkeep.h"
+#include "usage.h"
 #include "verify_internal.h"
 #include "walk.h"
 
@@ -121,6 +121,7 @@ static int
 children(struct verify *v, const struct ix_object *o, const uint8_t *raw)
 {
 	struct child c = { .v = v, .parent = o };
+	struct ix_usage u;
 	int rc;
 
 	if (o->ref.kind == OBJ_CHUNK || (o->flags & IX_COMPLETE) == 0)
@@ -128,7 +129,10 @@ children(struct verify *v, const struct ix_object *o, const uint8_t *raw)
 	obj_id_hex(o->ref.id, c.hex);
 	if (ix_read(v->st->ix) == -1)
 		return (-1);
-	rc = obj_children(o->ref.kind, raw, o->loc.raw_len, on_child, &c);
+	if ((rc = ix_usage_get(v->st->ix, o->tenant, &u)) == 0 &&
+	    u.epoch == o->epoch)
+		rc = obj_children(o->ref.kind, raw, o->loc.raw_len, on_child,
+		    &c);
 	ix_read_end(v->st->ix);
 	return (rc);
 }
@@ -200,15 +204,12 @@ give_back(struct verify *v, const struct ix_object *o)
 		return (-1);
 	there = ix_object_get(ix, o->tenant, &o->ref, &was) == 0;
 	if (quarantine_del(ix, o) == -1 ||
-	    (!there && (ix_object_put(ix, o) == -1 ||
-	    ix_usage_add(ix, o->tenant, 1, o->loc.raw_len,
-	    PACK_REC_HEAD + o->loc.len) == -1))) {
+	    (!there && usage_count(v->st, o) == -1)) {
 		ix_abort(ix);
 		return (-1);
 	}
-	if (ix_commit(ix) == -1)
+	if (store_commit(v->st) == -1)
 		return (-1);
-	upkeep_touch(v->st->upkeep);
 	return (quarantine_load(v->st));
 }
 

@@ -148,16 +148,19 @@ correct(struct verify *v, uint32_t tenant, const struct ix_usage *u,
     const struct verify_tally *t)
 {
 	struct ix *ix = v->st->ix;
+	struct ix_usage right = *u;
 
 	if (ix_write(ix, ROOM) == -1)
 		return (-1);
-	if (ix_usage_add(ix, tenant, t->objects - u->objects,
-	    t->bytes - u->bytes, t->stored - u->stored) == -1) {
+	right.objects = t->objects;
+	right.bytes = t->bytes;
+	right.stored = t->stored;
+	if (ix_usage_put(ix, tenant, &right) == -1) {
 		ix_abort(ix);
 		return (-1);
 	}
 	v->mended++;
-	return (ix_commit(ix));
+	return (store_commit(v->st));
 }
 
 int

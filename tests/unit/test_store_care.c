@@ -293,6 +293,10 @@ test_damage(void **state)
 	assert_int_equal(r.m.u.ok.objects, 1);
 	assert_int_equal(drv_get(&d, t, &ref, 1, &r), ERR_NONE);
 	drv_reply_done(&r);
+	/* Committed a moment later, without anybody's asking. */
+	do
+		assert_int_equal(care_ask(&d, op, CARE_STAT, &r), ERR_NONE);
+	while (figure(&r.m.u.ok.care, "quarantined") != 0);
 	task_run(&d, op, CARE_VERIFY, &r, &steps);
 	assert_int_equal(r.m.u.ok.care.bad, 0);
 	assert_int_equal(figure(&r.m.u.ok.care, "quarantined"), 0);
