@@ -211,8 +211,8 @@ exec_state(struct exec *x, const struct jop *op)
 		return (op->type == JOP_RMDIR ? OP_DONE : OP_NOT);
 	if (op->type == JOP_MKDIR)
 		return (is_there(dirfd, base, 1) ? OP_DONE : OP_NOT);
-	if (op->type == JOP_RMDIR)
-		return (is_there(dirfd, base, 0) ? OP_NOT : OP_DONE);
+	if (op->type == JOP_RMDIR)      /* a file may have come since */
+		return (is_there(dirfd, base, 1) ? OP_NOT : OP_DONE);
 	return (jfile_stat(dirfd, base, &now) == 1 &&
 	    now.mode == op->new.mode ? OP_DONE : OP_NOT);
 }
@@ -239,22 +239,45 @@ exec_skip(struct exec *x, const struct jop *op)
 	(void)move_new(x->st->dir, n, dirfd, to);
 }
 
+/* Where a thing of one kind is replaced by one of another, two operations are
+ * about one path.  Is there one of these types, and is it in this state? */
+static int
+has_partner(struct exec *x, const struct jop *op, const uint8_t types[2],
+    enum op_state state)
+{
+	const struct jop *p;
+	size_t i;
+
+	for (i = 0; i < x->j->n; i++) {
+		p = &x->j->ops[i];
+		if (p != op && p->path_len == op->path_len &&
+		    (p->type == types[0] || p->type == types[1]) &&
+		    memcmp(p->path, op->path, op->path_len) == 0)
+			return (exec_state(x, p) == state);
+	}
+	return (0);
+}
+
 /* Can a file operation go on, or back, without meeting an edit? */
 static void
 look_one(struct exec *x, const struct jop *op, struct exec_view *v)
 {
+	static const uint8_t going[2] = { JOP_REMOVE, JOP_RMDIR },
+	    coming[2] = { JOP_CREATE, JOP_MKDIR };
 	enum op_state s = exec_state(x, op);
 	const char *base;
 	int dirfd, there;
 
 	dirfd = walk_parent(&x->w, op->path, op->path_len, &base);
 	there = dirfd != -1 && is_there(dirfd, base, 0);
-	if (s == OP_DONE) {
-		if (op->type == JOP_REMOVE ? there : dirfd == -1 ||
-		    jfile_is(&op->new, dirfd, base) != 1)
+	if (s == OP_DONE && op->type == JOP_REMOVE) {
+		if (there && !has_partner(x, op, coming, OP_DONE))
+			v->back = 0;
+	} else if (s == OP_DONE) {
+		if (dirfd == -1 || jfile_is(&op->new, dirfd, base) != 1)
 			v->back = 0;
 	} else if (s == OP_HALF || op->type == JOP_CREATE) {
-		if (there)
+		if (there && !has_partner(x, op, going, OP_NOT))
 			v->forward = 0;
 	} else if (dirfd == -1 || jfile_is(&op->old, dirfd, base) != 1)
 		v->forward = 0;

@@ -50,11 +50,14 @@ mend(struct exec *x, const char **how)
 		rc = exec_forward(x, 0, 0);
 	if (rc == EXEC_CHANGED && v.back) {
 		*how = "was taken back";
-		rc = exec_back(x);
-	} else if (rc == EXEC_CHANGED) {
+		return (exec_back(x));
+	}
+	if (rc == EXEC_CHANGED) {
 		*how = "was finished but for what was edited meanwhile";
 		rc = exec_forward(x, 0, 1);
 	}
+	if (rc == 0)
+		exec_late(x);
 	return (rc);
 }
 
@@ -66,9 +69,7 @@ replay(struct stage *st, const struct journal *j, const char *root, int quiet)
 	int rc;
 
 	exec_init(&x, st, j);
-	if ((rc = mend(&x, &how)) == 0)
-		exec_late(&x);
-	if (rc != 0)
+	if ((rc = mend(&x, &how)) != 0)
 		out_warn("%s: an apply of job %s was interrupted here, and it "
 		    "can neither be finished nor taken back now: %s: %s", root,
 		    j->job, x.at != NULL ? out_escape(x.at->path,

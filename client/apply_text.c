@@ -73,8 +73,12 @@ merge(struct apply *a, struct item *it, struct bytes v[3])
 	base = view(&v[1]);
 	theirs = view(&v[2]);
 	rc = merge_text(&ours, &base, &theirs, &it->text, &it->text_len);
-	if (rc == -1)
+	if (rc == -1 && (errno == EINVAL || errno == ENOENT))
 		return (1);     /* not text, or no git */
+	if (rc == -1) {
+		a->what = "git merge-file cannot be run on it";
+		return (-1);
+	}
 	it->marked = rc == 1;
 	/* What the job did has been done here already. */
 	if (rc == 0 && it->text_len == ours.len &&

@@ -45,13 +45,6 @@ struct model {
 
 static uint64_t rng_state;
 
-static uint32_t
-rnd(uint32_t n)
-{
-	rng_state = rng_state * 6364136223846793005ULL + 1442695040888963407ULL;
-	return ((uint32_t)(rng_state >> 33) % n);
-}
-
 static struct node *
 node_at(struct model *m, const char *path)
 {

@@ -41,6 +41,13 @@ static const char *const names[] = { "a", "b", "c", "d" };
 static const uint16_t modes[] = { 0644, 0755, 0600, 0640 };
 static unsigned token;
 
+static uint32_t
+rnd(uint32_t n)
+{
+	rng_state = rng_state * 6364136223846793005ULL + 1442695040888963407ULL;
+	return ((uint32_t)(rng_state >> 33) % n);
+}
+
 static const struct node *
 random_node(const struct model *m, uint8_t kind)
 {

@@ -1,0 +1,70 @@
+#!/bin/sh
+# A client that dies while it applies changes, before each of its system calls
+# that change something: the next command finishes the apply or takes it back,
+# and an edit made in between stays.
+
+# shellcheck disable=SC2016,SC2034,SC2154
+. "$(dirname "$0")/../lib.sh"
+. "$TOP/tests/tools/jobs.sh"
+. "$TOP/tests/tools/apply.sh"
+need_program strace
+strace -o /dev/null true 2>/dev/null || skip_all "needs ptrace"
+start_daemon
+apply_tree || { not_ok 'a job, and an apply of it'; done_testing; }
+cannot 'the apply changes something' test "$before" = "$after"
+
+# sweep EDIT: kill at each call; EDIT is run before the next command.  Sets
+# $kills, $bad (the first that went wrong), $back and $forward.
+sweep() {
+	kills=0 bad='' back=0 forward=0
+	for call in $APPLY_CALLS; do
+		n=1
+		while :; do
+			apply_reset
+			apply_with "$call:signal=SIGKILL:when=$n"
+			[ $? -eq 137 ] || break
+			kills=$((kills + 1))
+			"$1"
+			run errand ls
+			judge_it "$1" "$call $n"
+			n=$((n + 1))
+		done
+	done
+}
+
+# judge_it EDIT WHAT: is the tree wholly before, or wholly after?
+judge_it() {
+	now=$(apply_state)
+	if [ "$rc" -ne 0 ] || [ -e .errand-apply ]; then
+		bad=${bad:-"$2: status $rc: $(cat "$T/err")"}
+	elif [ "$1" = edit ]; then
+		grep -q mine file && grep -q mine stays/new ||
+			bad=${bad:-"$2: an edit is lost"}
+		find . -name '*.errand-*' | grep -q . && kept=$((kept + 1))
+	elif [ "$now" = "$before" ]; then
+		back=$((back + 1))
+	elif [ "$now" = "$after" ]; then
+		forward=$((forward + 1))
+	else
+		bad=${bad:-"$2: neither before nor after: $now"}
+	fi
+}
+
+nothing() { :; }
+sweep nothing
+is "$bad" '' 'killed anywhere, the tree is wholly before or wholly after'
+diag "$kills kills: $back taken back, $forward finished"
+check 'both were seen' test "$back" -gt 5 -a "$forward" -gt 5
+
+# The edit is of two files, one changed early and one made late.
+edit() {
+	echo mine >>file
+	echo mine >>stays/new
+}
+kept=0
+APPLY_CALLS='renameat2 unlinkat mkdirat fchmodat'
+sweep edit
+is "$bad" '' 'an edit made after the death stays'
+diag "$kills kills, $kept with a version beside"
+
+done_testing
