@@ -69,12 +69,9 @@ static int
 forget_recent(struct ix *ix, struct ix_object *const *objs, size_t n)
 {
 	uint8_t key[SEG_KEY_LEN];
-	uint64_t count;
 	size_t i;
 
-	if (ix_count(ix, IX_OBJECT, &count) == -1)
-		return (-1);
-	for (i = 0; i < n && count > 0; i++) {
+	for (i = 0; i < n; i++) {
 		seg_key(objs[i]->tenant, objs[i]->ref.id, key);
 		if (recent_del(ix, key) == -1 && errno != ENOENT)
 			return (-1);

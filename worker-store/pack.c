@@ -488,6 +488,17 @@ is_noise(const uint8_t *raw, size_t len)
 	return (values > NOISE);
 }
 
+/*
+ * Trees and lists are ids for the greater part, and zstd takes a quarter off
+ * them at best: for more time than hashing them takes, each time that somebody
+ * writes or looks into one.
+ */
+static int
+mostly_ids(const struct obj_ref *ref)
+{
+	return (ref->kind == OBJ_TREE || ref->kind == OBJ_LIST);
+}
+
 /* Make the stored bytes at ${out}, and what their header says of them. */
 static int
 squeeze(const struct obj_ref *ref, const uint8_t *raw, size_t len,
@@ -496,7 +507,7 @@ squeeze(const struct obj_ref *ref, const uint8_t *raw, size_t len,
 	struct objrec packed;
 	size_t n;
 
-	if (is_noise(raw, len)) {
+	if (mostly_ids(ref) || is_noise(raw, len)) {
 		memcpy(out, raw, len);
 		rec->codec = OBJREC_RAW;
 		rec->raw_len = rec->len = (uint32_t)len;

@@ -63,6 +63,18 @@ struct seg_limits {
 #define SEG_LEVELS      32
 
 /*
+ * Which keys may be in the tree of recent entries: for a new object it spares
+ * a search in there.  Bits are only added, also by transactions that are
+ * aborted, until all are made anew.
+ */
+#define RECENT_BITS     131072          /* 16 for each of twice RECENT_MAX */
+
+struct recent_filter {
+	int stale;              /* to be made anew before it is used */
+	uint8_t bits[RECENT_BITS / 8];
+};
+
+/*
  * Invariants:
  *  1. runs is in the order of age, the newest first.
  *  2. While open, kept has the runs there were when the write transaction
@@ -77,9 +89,11 @@ struct segs {
 	size_t kept_cap;
 	int open;               /* a write transaction is */
 	uint64_t added;         /* entries, in this transaction */
+	int drained;            /* the tree has been emptied in it */
 	uint32_t stuck;         /* levels that cannot be merged: damage */
 	struct seg_limits limits;
 	uint8_t *entries;       /* of the group that is being made */
+	struct recent_filter recent;
 };
 
 /* Add a run to the list, or take one out; the record is the caller's. */

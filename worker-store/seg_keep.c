@@ -53,8 +53,10 @@ drain(struct ix *ix, const uint8_t *entries, size_t n)
 
 	if (ix_count(ix, IX_OBJECT, &all) == -1)
 		return (-1);
-	if (all == n)
+	if (all == n) {
+		ix_segs(ix)->drained = 1;
 		return (ix_empty(ix, IX_OBJECT));
+	}
 	for (i = 0; i < n; i++) {
 		if (recent_del(ix, entries + i * SEG_ENTRY_LEN) == -1)
 			return (-1);

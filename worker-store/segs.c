@@ -29,6 +29,7 @@ segs_new(void)
 	s->entries = malloc((size_t)SEG_GROUP_ENTRIES * SEG_ENTRY_LEN);
 	if (s->entries == NULL)
 		goto err1;
+	s->recent.stale = 1;
 	s->limits.recent_max = TEST_NUMBER("recent-max", SEG_RECENT_MAX);
 	s->limits.batch_min = TEST_NUMBER("batch-min", SEG_BATCH_MIN);
 	s->limits.group_entries = TEST_NUMBER("group-entries",
@@ -150,6 +151,7 @@ segs_begin(struct segs *s)
 	s->kept = p;
 	s->nkept = s->n;
 	s->added = 0;
+	s->drained = 0;
 	for (i = 0; i < s->n; i++) {
 		p[i] = s->runs[i];
 		p[i]->was = p[i]->is;
@@ -168,6 +170,7 @@ segs_committed(struct segs *s)
 		if (s->kept[i]->dead)
 			run_free(s->kept[i]);
 	}
+	s->recent.stale |= s->drained;
 	s->open = 0;
 }
 
@@ -189,6 +192,8 @@ segs_aborted(struct segs *s)
 		s->runs[i]->dead = 0;
 	}
 	s->n = s->nkept;
+	/* It may have been made anew of what the transaction had left. */
+	s->recent.stale = 1;
 	s->open = 0;
 }
 

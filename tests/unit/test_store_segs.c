@@ -304,9 +304,11 @@ transaction(struct dir *d)
 	if (rnd(d, 10) == 0)
 		check_all(d);
 	if (rnd(d, 5) == 0) {
-		if (rnd(d, 2) == 0)
+		if (rnd(d, 2) == 0) {
 			assert_int_equal(seg_keep_step(d->ix, 1 + rnd(d, 5)),
 			    0);
+			check_all(d);
+		}
 		ix_abort(d->ix);
 		d->now = d->before;
 	} else
@@ -438,6 +440,31 @@ test_empty(void **state)
 		assert_true(ix_upkeep(d->ix) != -1);
 	look(d);
 	assert_int_equal(ix_segs(d->ix)->n, 0);
+}
+
+/* What an aborted transaction took out of the tree is in it again. */
+static void
+test_drained(void **state)
+{
+	struct dir *d = *state;
+	const struct model *m = &d->now;
+	struct ix_object got;
+
+	d->rnd = 9;
+	ix_segs(d->ix)->limits.recent_max = 0;
+	assert_int_equal(ix_write(d->ix, 0), 0);
+	put_one(d, &d->now, 1);
+	assert_int_equal(seg_keep_step(d->ix, 1), 0);
+	put_one(d, &d->now, 2);
+	ix_segs(d->ix)->limits.recent_max = 40;
+	assert_int_equal(ix_commit(d->ix), 0);
+	ix_segs(d->ix)->limits.recent_max = 0;
+	assert_int_equal(ix_write(d->ix, 0), 0);
+	assert_int_equal(seg_keep_step(d->ix, 1), 0);
+	assert_int_equal(ix_object_get(d->ix, m->objs[2].tenant,
+	    &m->objs[2].ref, &got), 0);
+	ix_abort(d->ix);
+	look(d);
 }
 
 /* A store of format 1 has all in the tree, in longer entries. */
@@ -663,6 +690,7 @@ main(void)
 		TEST(test_filter),
 		TEST(test_random),
 		TEST(test_empty),
+		TEST(test_drained),
 		TEST(test_format_1),
 		TEST(test_damage),
 	};
