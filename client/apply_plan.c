@@ -86,7 +86,7 @@ check_item(struct apply *a, struct item *it)
 
 	if (reserved_path(item_path(it), it->c.path_len))
 		return (apply_fail(a, item_path(it), it->c.path_len,
-		    "is a name that no result may have; nothing was applied"));
+		    "is a name that no result may have"));
 	up = parent_of(a, it);
 	if (up != NULL && it->c.op != CHANGE_DELETE && up->c.kind != TREE_DIR)
 		return (apply_fail(a, item_path(it), it->c.path_len,

@@ -52,7 +52,7 @@ judge_it() {
 
 nothing() { :; }
 sweep nothing
-is "$bad" '' 'killed anywhere, the tree is wholly before or wholly after'
+is "$bad" '' 'killed anywhere, the tree is wholly before or wholly after (RES-A1)'
 diag "$kills kills: $back taken back, $forward finished"
 check 'both were seen' test "$back" -gt 5 -a "$forward" -gt 5
 
