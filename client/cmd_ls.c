@@ -1,5 +1,5 @@
 /*
- * errand ls: what would be sent.  Talks to no host.
+ * errand ls: what would be sent, and what decides it.  Talks to no host.
  */
 #include <sys/stat.h>
 
@@ -11,129 +11,224 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "apply.h"
 #include "cmd.h"
 #include "common.h"
+#include "explain.h"
 #include "json.h"
 #include "lib/io.h"
+#include "lib/text.h"
+#include "listing.h"
 #include "out.h"
+#include "progress.h"
+#include "scan.h"
 #include "select.h"
+#include "tree_path.h"
+
+enum { OPT_DIGEST = 500, OPT_EXPLAIN };
 
 struct ls {
 	struct select *sel;
-	int nul;
-	int json;
-	char path[PATH_MAX];
+	char root[PATH_MAX];
+	int rootfd;
+	int nul, json, quiet;
+	int digest;
+	const char *given;      /* --root */
+	const char *explain;
+	int all;
 };
 
 static const struct option longs[] = {
 	{ "root", required_argument, NULL, 'C' },
 	{ "include-all", no_argument, NULL, 'a' },
+	{ "digest", no_argument, NULL, OPT_DIGEST },
+	{ "explain", required_argument, NULL, OPT_EXPLAIN },
 	COMMON_OPTS
 };
 
-static void
-show(const struct ls *l, int isdir)
+static const char *
+kind_of(mode_t mode)
 {
+	return (S_ISDIR(mode) ? "dir" : S_ISLNK(mode) ? "link" : "file");
+}
+
+static int
+show(void *cookie, const char *path, const char *name, const struct stat *st)
+{
+	const struct ls *l = cookie;
+	int isdir = S_ISDIR(st->st_mode);
 	json_t *o;
 
+	(void)name;
 	if (l->json) {
 		o = json_object();
-		json_set_bytes(o, "path", l->path, strlen(l->path));
-		json_object_set_new(o, "kind", json_string(isdir ? "dir" :
-		    "file"));
+		json_set_bytes(o, "path", path, strlen(path));
+		json_object_set_new(o, "kind", json_string(kind_of(
+		    st->st_mode)));
 		fflush(stdout);
-		(void)json_print(o, STDOUT_FILENO);
-	} else if (l->nul)
-		printf("%s%s%c", l->path, isdir ? "/" : "", '\0');
+		return (json_print(o, STDOUT_FILENO) == 0 ? 0 : -1);
+	}
+	if (l->nul)
+		printf("%s%s%c", path, isdir ? "/" : "", '\0');
 	else
-		printf("%s%s\n", out_escape(l->path, strlen(l->path)),
+		printf("%s%s\n", out_escape(path, strlen(path)),
 		    isdir ? "/" : "");
+	return (0);
 }
 
-static int list_dir(struct ls *, int, size_t);
-
-static int
-list_name(struct ls *l, int dirfd, const struct name *nm, size_t at)
+static void
+note(void *cookie, const char *path, const char *text)
 {
-	struct stat st;
-	size_t len = at;
-	int fd, rc = 0;
+	const struct ls *l = cookie;
 
-	if (fstatat(dirfd, nm->s, &st, AT_SYMLINK_NOFOLLOW) == -1 ||
-	    (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode) &&
-	    !S_ISLNK(st.st_mode)))
-		return (0);
-	if (at + nm->len + 2 > sizeof(l->path)) {
-		out_warn("%s: the path is too long", l->path);
+	if (!l->quiet) {
+		progress_clear();
+		out_warn("%s: %s", path, text);
+	}
+}
+
+static void
+dead(void *cookie, const char *text)
+{
+	const struct ls *l = cookie;
+
+	if (!l->quiet)
+		out_warn("warning: %s", text);
+}
+
+/* Nothing is sent, so that what a host has, and its cache, does not help. */
+static int
+show_digest(struct ls *l)
+{
+	struct scan_opts so = { .root = l->root, .sel = l->sel, .note = note,
+	    .progress = NULL, .cookie = l };
+	char why[LIMIT_TEXT], hex[2 * OBJ_ID_LEN + 1];
+	struct scan *s;
+	json_t *o;
+	int rc = 0;
+
+	if ((s = scan_run(&so, why)) == NULL) {
+		out_warn("%s", why);
 		return (-1);
 	}
-	if (at > 0)
-		l->path[len++] = '/';
-	memcpy(l->path + len, nm->s, nm->len + 1U);
-	len += nm->len;
-	show(l, S_ISDIR(st.st_mode));
-	if (S_ISDIR(st.st_mode)) {
-		fd = openat(dirfd, nm->s, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
-		    O_CLOEXEC);
-		if (fd == -1) {
-			out_warn("%s: %s", l->path, strerror(errno));
-			rc = -1;
-		} else {
-			rc = list_dir(l, fd, len);
-			close(fd);
-		}
-	}
-	l->path[at] = '\0';
+	text_hex(scan_sum(s)->content, OBJ_ID_LEN, hex);
+	if (l->json) {
+		o = json_object();
+		json_object_set_new(o, "content_digest", json_string(hex));
+		json_object_set_new(o, "files", json_integer((json_int_t)
+		    scan_sum(s)->files));
+		json_object_set_new(o, "bytes", json_integer((json_int_t)
+		    scan_sum(s)->bytes));
+		rc = json_print(o, STDOUT_FILENO);
+	} else
+		printf("%s\n", hex);
+	scan_free(s);
 	return (rc);
 }
 
-static int
-list_dir(struct ls *l, int fd, size_t at)
+static json_t *
+explain_json(const struct explain *ex, const char *path)
 {
-	struct names ns = { 0 };
-	size_t i;
+	static const char *const names[] = { "no_rule", "rule", "tracked",
+	    "include_all", "root", "never", "absent", "kind" };
+	json_t *o = json_object(), *r = json_null();
+
+	json_set_bytes(o, "path", path, strlen(path));
+	json_object_set_new(o, "sent", json_boolean(ex->sent));
+	json_object_set_new(o, "why", json_string(names[ex->why]));
+	if (ex->hit.rule.line > 0) {
+		r = json_object();
+		json_set_bytes(r, "file", ex->hit.name, strlen(ex->hit.name));
+		json_object_set_new(r, "line", json_integer(
+		    ex->hit.rule.line));
+		json_set_bytes(r, "pattern", ex->hit.rule.pat,
+		    ex->hit.rule.len);
+	}
+	json_object_set_new(o, "rule", r);
+	if (ex->hit.at > 0)
+		json_set_bytes(o, "excludes", path, ex->hit.at);
+	return (o);
+}
+
+/* 0, or an exit code: whether it is sent is a question with an answer. */
+static int
+show_why(struct ls *l)
+{
+	char here[PATH_MAX], path[PATH_MAX];
+	const char *dir = "";
+	size_t n = strlen(l->root), len = strlen(l->explain);
+	struct explain ex;
+
+	if (l->given == NULL && getcwd(here, sizeof(here)) != NULL &&
+	    strncmp(here, l->root, n) == 0 && here[n] == '/')
+		dir = here + n + 1;
+	if (tree_path(l->root, dir, l->explain, path) == -1) {
+		out_warn("%s: not in the tree, which is %s", l->explain,
+		    l->root);
+		return (EXIT_NO);
+	}
+	if (explain_path(l->rootfd, l->sel, path, len > 0 &&
+	    l->explain[len - 1] == '/', &ex) == -1)
+		return (EXIT_OURS);
+	if (l->json)
+		(void)json_print(explain_json(&ex, path), STDOUT_FILENO);
+	else
+		printf("%s: %s: %s\n", *path == '\0' ? "." : out_escape(path,
+		    strlen(path)), ex.sent ? "sent" : "not sent",
+		    explain_words(&ex, path));
+	return (ex.sent ? 0 : EXIT_NO);
+}
+
+static int
+work(struct ls *l)
+{
 	int rc;
 
-	if ((rc = select_names(l->sel, fd, l->path, &ns)) == -1)
-		out_warn("%s: %s", l->path, strerror(errno));
-	for (i = 0; rc == 0 && i < ns.n; i++)
-		rc = list_name(l, fd, &ns.v[i], at);
-	names_done(&ns);
+	if (l->digest)
+		rc = show_digest(l) == 0 ? 0 : EXIT_OURS;
+	else if (l->explain != NULL)
+		rc = show_why(l);
+	else
+		rc = listing_walk(l->rootfd, l->sel, show, l) == 0 ? 0 :
+		    EXIT_OURS;
+	/* In Git's own files they are everywhere and somebody else's. */
+	if (l->explain != NULL || select_mode_of(l->sel) == SELECT_IGNORE)
+		(void)explain_dead(select_rules(l->sel), dead, l);
 	return (rc);
 }
 
 static int
-list_root(struct ls *l, const char *given, int all)
+list_root(struct ls *l)
 {
-	char root[PATH_MAX], why[LIMIT_TEXT];
+	char why[LIMIT_TEXT];
 	enum select_mode mode;
-	int fd, rc = -1;
+	int rc = -1;
 
-	if (given == NULL)
-		rc = select_find_root(".", all, root, &mode, why);
-	else if (realpath(given, root) == NULL)
-		snprintf(why, sizeof(why), "%s: %s", given, strerror(errno));
+	if (l->given == NULL)
+		rc = select_find_root(".", l->all, l->root, &mode, why);
+	else if (realpath(l->given, l->root) == NULL)
+		snprintf(why, sizeof(why), "%.300s: %s", l->given,
+		    strerror(errno));
 	else
-		rc = select_root_mode(root, all, &mode, why);
+		rc = select_root_mode(l->root, l->all, &mode, why);
 	if (rc == -1) {
 		out_warn("%s", why);
 		return (EXIT_OURS);
 	}
-	if ((rc = apply_recover(root, 0)) != 0)
-		return (rc);
-	if ((fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) == -1) {
-		out_warn("%s: %s", root, strerror(errno));
+	l->rootfd = open(l->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (l->rootfd == -1) {
+		out_warn("%s: %s", l->root, strerror(errno));
 		return (EXIT_OURS);
 	}
-	if ((l->sel = select_open(fd, root, mode, why)) == NULL) {
+	if ((l->sel = select_open(l->rootfd, l->root, mode, why)) == NULL) {
 		out_warn("%s", why);
-		rc = -1;
-	} else
-		rc = list_dir(l, fd, 0);
+		rc = EXIT_OURS;
+	} else {
+		select_notes(l->sel, note, l);
+		rc = work(l);
+	}
 	select_free(l->sel);
-	close(fd);
-	return (rc == 0 && out_flush() == 0 ? 0 : EXIT_OURS);
+	io_close(&l->rootfd);
+	return (out_flush() == 0 ? rc : EXIT_OURS);
 }
 
 int
@@ -141,26 +236,32 @@ cmd_ls(int argc, char **argv)
 {
 	struct session s = { 0 };
 	struct ls *l;
-	const char *root = NULL;
-	int c, all = 0, nul = 0, rc;
+	int c, rc = 0;
 
-	while ((c = getopt_long(argc, argv, "C:zqv", longs, NULL)) != -1) {
-		if (c == 'C')
-			root = optarg;
-		else if (c == 'a')
-			all = 1;
-		else if (c == 'z')
-			nul = 1;
-		else if ((rc = common_option(&s, "ls", c, optarg)) != 0)
-			return (common_exit(rc));
-	}
-	if (optind < argc)
-		return (out_usage("ls takes no arguments"));
 	if ((l = calloc(1, sizeof(*l))) == NULL)
 		return (EXIT_OURS);
-	l->nul = nul;
+	while (rc == 0 && (c = getopt_long(argc, argv, "C:zqv", longs,
+	    NULL)) != -1) {
+		if (c == 'C')
+			l->given = optarg;
+		else if (c == 'a')
+			l->all = 1;
+		else if (c == 'z')
+			l->nul = 1;
+		else if (c == OPT_DIGEST)
+			l->digest = 1;
+		else if (c == OPT_EXPLAIN)
+			l->explain = optarg;
+		else
+			rc = common_option(&s, "ls", c, optarg);
+	}
 	l->json = s.json;
-	rc = list_root(l, root, all);
+	l->quiet = s.quiet;
+	if (rc == 0 && optind < argc)
+		rc = out_usage("ls takes no arguments (--explain PATH says "
+		    "what decides about one)");
+	if (rc == 0)
+		rc = list_root(l);
 	free(l);
-	return (rc);
+	return (common_exit(rc));
 }

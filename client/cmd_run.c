@@ -206,6 +206,7 @@ make_spec(struct run *r)
 	if (r->sel != NULL) {
 		f.commit = select_commit(r->sel);
 		f.rules = select_rules(r->sel);
+		f.content = scan_sum(r->sub.scan)->content;
 	}
 	return (submit_spec(&r->sub, &f));
 }

@@ -22,7 +22,7 @@
 #include "scan_internal.h"
 #include "statcache.h"
 
-static int scan_dir(struct scan *, int, int, struct obj_ref *);
+static int scan_dir(struct scan *, int, int, struct obj_ref *, uint8_t *);
 
 void
 scan_fault(struct scan *s, const char *what)
@@ -141,7 +141,8 @@ take_dir(struct scan *s, struct level *l, const struct name *nm,
 		return (-1);
 	}
 	/* Times as they are once it has been opened: reading is next. */
-	if (fstat(fd, st) == -1 || scan_dir(s, fd, 0, &e->ref) == -1)
+	if (fstat(fd, st) == -1 || scan_dir(s, fd, 0, &e->ref,
+	    e->plain) == -1)
 		return (-1);
 	s->sum.dirs++;
 	stat_entry_set(e, st, s->start_ns);
@@ -234,7 +235,7 @@ level_fill(struct scan *s, struct level *l)
 
 /* Takes ${fd}. */
 static int
-scan_dir(struct scan *s, int fd, int top, struct obj_ref *ref)
+scan_dir(struct scan *s, int fd, int top, struct obj_ref *ref, uint8_t *plain)
 {
 	struct level l = { .fd = fd };
 	int rc = -1;
@@ -256,11 +257,12 @@ scan_dir(struct scan *s, int fd, int top, struct obj_ref *ref)
 	}
 	if (level_fill(s, &l) == -1)
 		goto done;
-	if (l.same && !s->o.rehash)
+	if (l.same && !s->o.rehash) {
 		*ref = l.old.ref;
-	else if (scan_encode(s, &l, ref) == -1)
+		memcpy(plain, l.old.plain, OBJ_ID_LEN);
+	} else if (scan_encode(s, &l, ref, plain) == -1)
 		goto done;
-	if (statcache_out_dir(s->out, s->path, ref, l.v, l.n) == -1)
+	if (statcache_out_dir(s->out, s->path, ref, plain, l.v, l.n) == -1)
 		goto done;
 	rc = 0;
 done:
@@ -312,7 +314,7 @@ scan_run(const struct scan_opts *o, char *why)
 	s->why = why;
 	s->rootfd = -1;
 	if (scan_open(s, why) == -1 ||
-	    scan_dir(s, s->rootfd, 1, &s->sum.root) == -1) {
+	    scan_dir(s, s->rootfd, 1, &s->sum.root, s->sum.content) == -1) {
 		scan_free(s);
 		return (NULL);
 	}

@@ -28,6 +28,9 @@ struct scan_opts {
 
 struct scan_sum {
 	struct obj_ref root;
+	/* The content digest: the root's id when all times are 0, of parts in
+	 * which they are.  The same for equal trees, wherever they are. */
+	uint8_t content[OBJ_ID_LEN];
 	uint64_t files, dirs, links, bytes;
 	uint64_t read_files;            /* not answered by the stat cache */
 	uint64_t skipped;               /* special files, vanished ones */

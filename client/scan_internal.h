@@ -62,12 +62,12 @@ struct level {
 };
 
 /**
- * scan_encode(s, l, ref):
+ * scan_encode(s, l, ref, plain):
  * Make the objects of a directory that was read into ${l}; those that the host
- * has, since they are also the old directory's, are left out.  0, or -1 with
- * the scan's sentence set.
+ * has, since they are also the old directory's, are left out.  ${plain} is the
+ * id without times.  0, or -1 with the scan's sentence set.
  */
-int scan_encode(struct scan *, struct level *, struct obj_ref *);
+int scan_encode(struct scan *, struct level *, struct obj_ref *, uint8_t *);
 
 /* Set the scan's sentence: the path, ${what}, errno. */
 void scan_fault(struct scan *, const char *);

@@ -30,10 +30,11 @@ read_link(const struct level *l, const struct stat_entry *e, char *target)
 	return (n);
 }
 
-/* Add what ${e} says.  0, or -1 with errno. */
+/* Add what ${e} says, to ${plain} (or NULL) without its times.  0, or -1 with
+ * errno. */
 static int
 add_entry(const struct level *l, const struct stat_entry *e,
-    struct tree_builder *tb)
+    struct tree_builder *tb, struct tree_builder *plain)
 {
 	struct tree_entry te = { .mode = e->mode & 0777, .size = e->size,
 	    .mtime_ns = e->mtime_ns, .name = (const uint8_t *)e->name,
@@ -53,7 +54,14 @@ add_entry(const struct level *l, const struct stat_entry *e,
 		te.target_len = (uint16_t)n;
 		te.size = te.target_len;
 	}
-	return (tree_builder_add(tb, &te));
+	if (tree_builder_add(tb, &te) == -1)
+		return (-1);
+	if (plain == NULL)
+		return (0);
+	te.mtime_ns = 0;
+	if (te.kind == TREE_DIR)
+		memcpy(te.ref.id, e->plain, OBJ_ID_LEN);
+	return (tree_builder_add(plain, &te));
 }
 
 static int
@@ -80,7 +88,7 @@ old_objects(const struct scan *s, const struct level *l)
 	    (tb = tree_builder_new()) == NULL)
 		return (NULL);
 	while (stat_dir_next(&old, &e))
-		if (add_entry(l, &e, tb) == -1)
+		if (add_entry(l, &e, tb, NULL) == -1)
 			goto done;
 	if ((t = objtab_new()) != NULL &&
 	    tree_builder_finish(tb, sink_old, t, &ref) == -1) {
@@ -113,9 +121,9 @@ sink(void *cookie, const struct obj_ref *ref, const void *buf, size_t len)
  */
 static int
 add_present(struct scan *s, const struct level *l, struct stat_entry *e,
-    struct tree_builder *tb)
+    struct tree_builder *tb, struct tree_builder *plain)
 {
-	if (add_entry(l, e, tb) == 0)
+	if (add_entry(l, e, tb, plain) == 0)
 		return (0);
 	if (!S_ISLNK(e->mode) || (errno != ENOENT && errno != EINVAL)) {
 		scan_fault(s, "cannot describe what is in it");
@@ -129,24 +137,31 @@ add_present(struct scan *s, const struct level *l, struct stat_entry *e,
 }
 
 int
-scan_encode(struct scan *s, struct level *l, struct obj_ref *ref)
+scan_encode(struct scan *s, struct level *l, struct obj_ref *ref,
+    uint8_t *plain)
 {
 	struct sift sf = { .s = s };
-	struct tree_builder *tb;
+	struct tree_builder *tb, *pb;
 	struct objtab *old;
+	struct obj_ref p;
 	size_t i;
 	int rc = -1;
 
-	if ((tb = tree_builder_new()) == NULL)
-		return (-1);
+	tb = tree_builder_new();
+	pb = tree_builder_new();
+	if (tb == NULL || pb == NULL)
+		goto done;
 	for (i = 0; i < l->n; i++)
-		if (add_present(s, l, &l->v[i], tb) == -1)
+		if (add_present(s, l, &l->v[i], tb, pb) == -1)
 			goto done;
 	sf.old = old = old_objects(s, l);
 	if ((rc = tree_builder_finish(tb, sink, &sf, ref)) == -1)
 		scan_fault(s, "cannot describe the directory");
 	objtab_free(old);
+	if (rc == 0 && (rc = tree_builder_finish(pb, NULL, NULL, &p)) == 0)
+		memcpy(plain, p.id, OBJ_ID_LEN);
 done:
 	tree_builder_free(tb);
+	tree_builder_free(pb);
 	return (rc);
 }

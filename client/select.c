@@ -235,6 +235,16 @@ select_names(struct select *sel, int dirfd, const char *dir, struct names *ns)
 }
 
 int
+select_return(struct select *sel, const char *dir)
+{
+	if (sel->walk == NULL)
+		return (0);
+	if (rules_walk_enter(sel->walk, dir) == -1)
+		return (-1);
+	return (sel->mode == SELECT_GIT ? select_tracked(sel, dir) : 0);
+}
+
+int
 select_judge(struct select *sel, const char *name, int isdir,
     struct rules_hit *hit, int *excluded)
 {

@@ -53,9 +53,13 @@ const char *select_why(const struct select *);
 /* The rules that were read so far; NULL in SELECT_ALL.  Borrowed. */
 const struct rules *select_rules(const struct select *);
 
+/* Back from below to a directory that select_names was asked about, for
+ * select_judge.  0 or -1. */
+int select_return(struct select *, const char *);
+
 /**
  * select_judge(sel, name, isdir, hit):
- * Why is this name of the directory of the last select_names sent, or not?
+ * Why is this name of the directory asked about last sent, or not?
  * Return 1 when it is tracked (or something below is), else 0; ${hit} is what
  * the rules say (see rules_walk_match), 1 in ${excluded}.
  */

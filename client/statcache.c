@@ -3,7 +3,8 @@
  *
  * Layout, native byte order (it never leaves this machine): magic, u32
  * directories, root reference, u64 checksum of the rest; per directory u32
- * bytes that follow, u32 path length, path, reference, u32 entries, entries.
+ * bytes that follow, u32 path length, path, reference, id without times, u32
+ * entries, entries.
  */
 #include <sys/mman.h>
 
@@ -17,9 +18,10 @@
 #include "lib/io.h"
 #include "statcache.h"
 
-#define MAGIC           "errand stat 1\n\0"
+#define MAGIC           "errand stat 2\n\0"
 #define HEAD            (16 + 4 + OBJ_REF_LEN + 8)
 #define ENTRY           (5 * 8 + 4 + 1 + 2 + OBJ_REF_LEN)
+#define DIR_HEAD        (8 + OBJ_REF_LEN + OBJ_ID_LEN)
 #define CACHE_MAX       (4UL * 1024 * 1024 * 1024)
 
 /* The coarsest tick a file system stamps with, and some. */
@@ -86,10 +88,10 @@ index_dirs(struct statcache *sc)
 			return (-1);
 		memcpy(&blen, p, 4);
 		p += 4;
-		if ((size_t)(end - p) < blen || blen < 8 + OBJ_REF_LEN)
+		if ((size_t)(end - p) < blen || blen < DIR_HEAD)
 			return (-1);
 		memcpy(&plen, p, 4);
-		if (plen > blen - 8 - OBJ_REF_LEN)
+		if (plen > blen - DIR_HEAD)
 			return (-1);
 		sc->slots[slot_of(sc, (const char *)p + 4, plen)] = p;
 		p += blen;
@@ -177,8 +179,10 @@ statcache_dir(const struct statcache *sc, const char *path,
 	b += 4 + len;
 	if (obj_ref_decode(b, &sd->ref) == -1)
 		return (-1);
-	memcpy(&sd->n, b + OBJ_REF_LEN, 4);
-	sd->p = b + OBJ_REF_LEN + 4;
+	b += OBJ_REF_LEN;
+	memcpy(sd->plain, b, OBJ_ID_LEN);
+	memcpy(&sd->n, b + OBJ_ID_LEN, 4);
+	sd->p = b + OBJ_ID_LEN + 4;
 	return (0);
 }
 
@@ -279,10 +283,11 @@ put_entry(uint8_t *p, const struct stat_entry *e)
 
 int
 statcache_out_dir(struct statcache_out *o, const char *path,
-    const struct obj_ref *ref, const struct stat_entry *v, size_t n)
+    const struct obj_ref *ref, const uint8_t *plain,
+    const struct stat_entry *v, size_t n)
 {
 	uint32_t plen = (uint32_t)strlen(path), n32 = (uint32_t)n, blen;
-	size_t need = 8 + plen + OBJ_REF_LEN, i, cap;
+	size_t need = DIR_HEAD + plen, i, cap;
 	uint8_t *p;
 
 	for (i = 0; i < n; i++)
@@ -300,7 +305,8 @@ statcache_out_dir(struct statcache_out *o, const char *path,
 	p = put(p, &plen, 4);
 	p = put(p, path, plen);
 	obj_ref_encode(ref, p);
-	p = put(p + OBJ_REF_LEN, &n32, 4);
+	p = put(p + OBJ_REF_LEN, plain, OBJ_ID_LEN);
+	p = put(p, &n32, 4);
 	for (i = 0; i < n; i++)
 		p = put_entry(p, &v[i]);
 	o->len += need;

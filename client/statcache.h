@@ -23,12 +23,15 @@ struct stat_entry {
 	uint32_t mode;          /* st_mode */
 	uint8_t racy;
 	struct obj_ref ref;
+	uint8_t plain[OBJ_ID_LEN];      /* directory: its id without times; not
+	                                   kept with the entry, but with its own */
 	const char *name;       /* borrowed, not terminated */
 	uint16_t name_len;
 };
 
 struct stat_dir {
 	struct obj_ref ref;
+	uint8_t plain[OBJ_ID_LEN];
 	uint32_t n;             /* entries */
 	const uint8_t *p;       /* the next one */
 	const uint8_t *end;
@@ -56,7 +59,8 @@ struct statcache_out;
 struct statcache_out *statcache_out_new(void);
 void statcache_out_free(struct statcache_out *);
 int statcache_out_dir(struct statcache_out *, const char *,
-    const struct obj_ref *, const struct stat_entry *, size_t);
+    const struct obj_ref *, const uint8_t *plain, const struct stat_entry *,
+    size_t);
 int statcache_out_save(struct statcache_out *, const char *,
     const struct obj_ref *);
 

@@ -168,3 +168,16 @@ rules_each(const struct rules *r, int (*fn)(void *, const char *,
 		}
 	return (0);
 }
+
+const char *
+rules_below(const struct rules *r, const char *base)
+{
+	size_t n = strlen(r->prefix);
+
+	if (n == 0)
+		return (base);
+	if (strncmp(base, r->prefix, n) != 0 || (base[n] != '/' &&
+	    base[n] != '\0'))
+		return (NULL);
+	return (base + n + (base[n] == '/'));
+}

@@ -103,6 +103,10 @@ int rules_walk_match(struct rules_walk *, const char *, size_t, int,
 /* What all matching took so far; in steps, of which a second has some 10^8. */
 uint64_t rules_walk_steps(const struct rules_walk *);
 
+/* A directory as a base names it, relative to the tree; NULL when it is not in
+ * the tree. */
+const char *rules_below(const struct rules *, const char *);
+
 /* Each file and rule in turn, for people: ${fn} returns 0 to go on. */
 int rules_each(const struct rules *, int (*fn)(void *, const char *base,
     const char *name, const struct ignore_hit *), void *);
