@@ -14,6 +14,8 @@
 #include "apply.h"
 #include "apply_job.h"
 #include "cmd.h"
+#include "dryrun.h"
+#include "explain.h"
 #include "follow.h"
 #include "json.h"
 #include "lib/io.h"
@@ -52,6 +54,13 @@ note(void *cookie, const char *path, const char *text)
 		return;
 	progress_clear();
 	out_warn("%s: %s", path, text);
+}
+
+static void
+dead(void *cookie, const char *text)
+{
+	(void)cookie;
+	out_warn("warning: %s", text);
 }
 
 static void
@@ -172,6 +181,8 @@ do_scan(struct run *r, int rehash)
 		    (unsigned long long)sum->unstable);
 		return (EXIT_OURS);
 	}
+	if (select_mode_of(r->sel) == SELECT_IGNORE && !r->s.quiet && !rehash)
+		(void)explain_dead(select_rules(r->sel), dead, r);
 	r->sub.js.root = sum->root;
 	r->sub.js.tree_files = sum->files;
 	r->sub.js.tree_bytes = sum->bytes;
@@ -362,6 +373,9 @@ run_job(struct run *r)
 		return (EXIT_OURS);
 	fill_submit(r);
 	follow_early(0);
+	if (r->o.dry_run)
+		return ((rc = do_scan(r, 0)) != 0 ? rc : dryrun(&r->sub, &r->f,
+		    r->sel, r->root, 0));
 	if ((rc = send_tree(r)) != 0)
 		return (rc);
 	if (session_hello(&r->s) == -1)

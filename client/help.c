@@ -46,6 +46,7 @@ static const struct help helps[] = {
 "  -w, --workdir DIR     where to run, inside the tree (default: here)\n"
 "      --no-snapshot     an empty workspace\n"
 "      --include-all     everything, ignored or not (never .git)\n"
+"  -n, --dry-run         what would be sent, what the host lacks; no job\n"
 "      --strict          refuse when files change while they are read\n"
 "      --artifact PATH   keep what the job makes there, although ignored\n"
 "      --apply           on success, apply the changes here\n"
@@ -62,8 +63,12 @@ static const struct help helps[] = {
 "  -q, -v, --json        less, more, machine-readable events on stderr\n" },
 { "ls",
 "usage: errand ls [-C DIR] [--include-all] [-z] [--json]\n"
+"       errand ls --digest | --explain PATH\n"
 "\n"
 "List what would be sent, one path a line, directories with a final slash.\n"
+"  --digest              the content digest of the tree: the same for equal\n"
+"                        trees on every machine, whatever the times are\n"
+"  --explain PATH        is it sent, and which rule of which file decides?\n"
 "  -z                    end each with NUL, unescaped\n" },
 { "ps",
 "usage: errand ps [-a] [-n N] [--json]\n"

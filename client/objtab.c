@@ -151,15 +151,14 @@ objtab_add(struct objtab *t, const struct obj_ref *ref, const void *buf,
 	memset(e, 0, sizeof(*e));
 	e->ref = *ref;
 	e->len = (uint32_t)len;
+	e->source = file < 0 ? UINT32_MAX : (uint32_t)file;
 	if (!content || file < 0 || t->kept + len <= OBJTAB_KEEP) {
 		if ((e->mem = malloc(len)) == NULL)
 			return (-1);
 		memcpy(e->mem, buf, len);
 		t->kept += len;
-	} else {
-		e->source = (uint32_t)file;
+	} else
 		e->off = off;
-	}
 	t->slots[i] = (uint32_t)++t->n;
 	*(content ? &t->cn : &t->mn) += 1;
 	*(content ? &t->cbytes : &t->mbytes) += len;
@@ -332,4 +331,22 @@ objtab_count(const struct objtab *t, uint64_t *cn, uint64_t *cbytes,
 	*cbytes = t->cbytes;
 	*mn = t->mn;
 	*mbytes = t->mbytes;
+}
+
+int
+objtab_source(const struct objtab *t, const struct obj_ref *ref,
+    const char **path, uint32_t *len)
+{
+	size_t i = slot_of(t, ref);
+	const struct entry *e;
+
+	if (t->slots[i] == 0) {
+		errno = ENOENT;
+		return (-1);
+	}
+	e = &t->v[t->slots[i] - 1];
+	*path = ref->kind == OBJ_CHUNK && e->source < t->nsrc ?
+	    t->src[e->source].path : NULL;
+	*len = e->len;
+	return (0);
 }

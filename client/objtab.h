@@ -64,6 +64,11 @@ int objtab_lone(struct objtab *, const struct obj_ref *);
  */
 int objtab_get(struct objtab *, int, const struct obj_ref *, obj_sink_fn *,
     void *);
+
+/* Where an object was first met: the path of its file, NULL for what is not
+ * content, and its length.  0, or -1: it is not here. */
+int objtab_source(const struct objtab *, const struct obj_ref *, const char **,
+    uint32_t *);
 const char *objtab_stale(const struct objtab *);
 
 /* All of them in the order they were added: chunks only, or the others. */

@@ -27,6 +27,7 @@ static const struct option longs[] = {
 	{ "workdir", required_argument, NULL, 'w' },
 	{ "no-snapshot", no_argument, NULL, OPT_NO_SNAPSHOT },
 	{ "include-all", no_argument, NULL, OPT_INCLUDE_ALL },
+	{ "dry-run", no_argument, NULL, 'n' },
 	{ "strict", no_argument, NULL, OPT_STRICT },
 	{ "apply", no_argument, NULL, OPT_APPLY },
 	{ "artifact", required_argument, NULL, OPT_ARTIFACT },
@@ -274,6 +275,9 @@ set_option(struct run_opts *o, int opt, const char *arg)
 	case 'd':
 		o->detach = 1;
 		return (0);
+	case 'n':
+		o->dry_run = 1;
+		return (0);
 	case 'C':
 		o->root = arg;
 		return (0);
@@ -364,7 +368,7 @@ run_opts_parse(int argc, char **argv, struct run_opts *o)
 	int c, rc;
 
 	optind = 1;
-	while ((c = getopt_long(argc, argv, "+dC:w:e:qv", longs, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, "+dnC:w:e:qv", longs, NULL)) != -1)
 		if ((rc = set_option(o, c, optarg)) != 0)
 			return (rc);
 	o->argv = argv + optind;

@@ -18,6 +18,7 @@ struct run_opts {
 	int no_snapshot;
 	int include_all;
 	int strict;
+	int dry_run;
 	int apply;
 	char **env;             /* NAME=VALUE, owned */
 	size_t nenv;

@@ -401,3 +401,10 @@ scan_stale_path(const struct scan *s)
 {
 	return (objtab_stale(s->tab));
 }
+
+int
+scan_source(const struct scan *s, const struct obj_ref *ref,
+    const char **path, uint32_t *len)
+{
+	return (objtab_source(s->tab, ref, path, len));
+}

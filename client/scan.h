@@ -82,6 +82,10 @@ int scan_object(struct scan *, const struct obj_ref *, obj_sink_fn *, void *);
 /* Add bytes that are not part of the tree (the spec) to what can be sent. */
 int scan_add(struct scan *, const struct obj_ref *, const void *, size_t);
 
+/* See objtab_source. */
+int scan_source(const struct scan *, const struct obj_ref *, const char **,
+    uint32_t *);
+
 /* Path of the file an ESTALE was about (borrowed), or "". */
 const char *scan_stale_path(const struct scan *);
 

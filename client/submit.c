@@ -209,7 +209,7 @@ load_first(struct submit *sub)
 	scan_news(sub->scan, &n);
 	if (scan_each(sub->scan, 0, ship, sub) != 0)
 		return (-1);
-	return (n.content_bytes <= EAGER_BYTES ?
+	return (n.content_bytes <= EAGER_BYTES && !sub->dry ?
 	    scan_each(sub->scan, 1, ship, sub) : 0);
 }
 
@@ -283,7 +283,8 @@ ask(struct submit *sub, struct follow *f)
 	f->nrefs = 0;
 	f->stream = conn_request(sub->s->c, o, follow_frame, f);
 	free(o);
-	if (f->stream == 0 || send_values(sub, f->stream) == -1 ||
+	if (f->stream == 0 || (!sub->dry &&
+	    send_values(sub, f->stream) == -1) ||
 	    conn_end(sub->s->c, f->stream) == -1)
 		return (-1);
 	sub->asked = 1;
@@ -329,7 +330,7 @@ negotiate(struct submit *sub, struct follow *f)
 			f->err = *upload_err(sub->pending);
 		}
 		pending_drop(sub);
-		if (f->state != FOLLOW_NEED)
+		if (f->state != FOLLOW_NEED || sub->dry)
 			return (0);
 		if (round == ROUNDS_MAX) {
 			err_set(&f->err, ERR_INTERNAL, "the host asks for the "
@@ -435,4 +436,15 @@ submit_run(struct submit *sub, struct follow *f)
 		return (EXIT_INTERRUPTED);
 	errno = e;
 	return (v == V_RESCAN ? -1 : EXIT_OURS);
+}
+
+int
+submit_ask(struct submit *sub, struct follow *f)
+{
+	sub->dry = 1;
+	sub->js.spec.kind = OBJ_CHUNK;
+	randombytes_buf(sub->js.spec.id, sizeof(sub->js.spec.id));
+	sub->js.spec_len = 1;
+	sub->js.detach = 1;
+	return (submit_run(sub, f));
 }

@@ -16,6 +16,7 @@ struct submit {
 	struct job_submit js;
 	uint64_t sent_objects, sent_bytes;
 	uint64_t start_us;
+	int dry;                /* only ask: no content, no values */
 	int asked;              /* a SUBMIT went out and was not answered */
 	struct upload *pending; /* the flight whose answer is still to come */
 };
@@ -47,5 +48,14 @@ int submit_spec(struct submit *, const struct submit_facts *);
  * are wanted (errno ENOENT): scan again.
  */
 int submit_run(struct submit *, struct follow *);
+
+/**
+ * submit_ask(sub, f):
+ * Ask what the host lacks, with a spec that it cannot have, so that nothing can
+ * come of it.  What is not content is sent, as only then it can tell.  Returns
+ * as submit_run; after 0 ${f} is in FOLLOW_NEED and has the references, the
+ * spec's (sub->js.spec) among them.
+ */
+int submit_ask(struct submit *, struct follow *);
 
 #endif /* !ERRAND_SUBMIT_H */

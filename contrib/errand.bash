@@ -82,6 +82,9 @@ _errand_run() {
 		_errand_reply -e -S = -- "$cur"
 		compopt -o nospace
 		return ;;
+	--artifact)
+		_errand_reply -f -- "$cur"
+		return ;;
 	--net)
 		_errand_reply -W "none host" -- "$cur"
 		return ;;
@@ -89,7 +92,7 @@ _errand_run() {
 	--name | --id)
 		return ;;
 	esac
-	_errand_reply -W "-d --detach -C --root -w --workdir --no-snapshot
+	_errand_reply -W "-d --detach -n --dry-run -C --root -w --workdir --no-snapshot
 	    --include-all --strict --apply --artifact -e --env --passenv --env-file --cpus
 	    --memory --pids --disk --timeout --cpu-time --net --as-root
 	    --name --id --on --tenant -q --quiet -v --verbose --json --help
@@ -120,7 +123,7 @@ _errand() {
 		_errand_run "$cur" "$prev"
 		return ;;
 	ls)
-		own="-C --root --include-all -z" jobs= ;;
+		own="-C --root --include-all --digest --explain -z" jobs= ;;
 	ps)
 		own="-a --all -n" jobs= ;;
 	logs | attach)
