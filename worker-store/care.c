@@ -1,6 +1,6 @@
 /*
  * CARE: what an operator asks of the store as a whole.  Timers and replies; the
- * tasks themselves are verify.c, repair.c and backup.c.
+ * tasks themselves are gc_care.c, verify*.c and backup.c.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,6 +19,7 @@
 #include "store.h"
 
 #define SLICE_US        5000            /* of work, then others have a turn */
+#define LATER_US        20000
 #define SILENCE_US      200000          /* then how far it is is said */
 
 struct care_state {
@@ -34,6 +35,7 @@ struct care_state {
 };
 
 static const struct care_ops *const tasks[] = {
+	[CARE_GC] = &gc_ops,
 	[CARE_VERIFY] = &verify_ops,
 	[CARE_REPAIR] = &repair_ops,
 	[CARE_BACKUP] = &backup_ops,
@@ -105,11 +107,11 @@ fail(struct care_state *cs)
 }
 
 static void
-arm(struct care_state *cs)
+arm(struct care_state *cs, long us)
 {
-	static const struct timeval now = { 0, 0 };
+	const struct timeval tv = { 0, us };
 
-	if (event_add(cs->timer, &now) == -1)
+	if (event_add(cs->timer, &tv) == -1)
 		fail(cs);
 }
 
@@ -136,7 +138,7 @@ on_timer(evutil_socket_t ev, short what, void *cookie)
 	    io_mono_us() - cs->said_us >= SILENCE_US)
 		say(cs, fd);
 	else
-		arm(cs);
+		arm(cs, rc == CARE_LATER ? LATER_US : 0);
 	peer_release(cs->ask.peer);
 }
 
@@ -206,8 +208,8 @@ begin(struct care_state *cs, const struct ask *a, const struct care_ops *ops)
 	struct err e;
 
 	if (cs->ops != NULL) {
-		refuse(a, ERR_BUSY, "the store is being verified or backed up "
-		    "already: wait for the end of that");
+		refuse(a, ERR_BUSY, "another task of this kind is under way: "
+		    "wait for its end");
 		return;
 	}
 	if ((cs->task = ops->open(cs->st)) == NULL) {
@@ -233,7 +235,7 @@ on_care(const struct ask *a, const struct store_msg *m, int *fds)
 		on_figures(a);
 		return;
 	}
-	if (task < NTASKS && tasks[task] != NULL && tasks[task]->open != NULL)
+	if (task < NTASKS && tasks[task] != NULL)
 		begin(cs, a, tasks[task]);
 	else if (task != CARE_NEXT) {
 		refuse(a, ERR_INVALID, "this store knows no such task");
@@ -247,5 +249,5 @@ on_care(const struct ask *a, const struct store_msg *m, int *fds)
 	cs->ask = *a;
 	cs->asked = 1;
 	a->peer->waiting++;
-	arm(cs);
+	arm(cs, 0);
 }

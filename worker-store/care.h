@@ -22,7 +22,8 @@ enum care_rc {
 	CARE_FAILED = -1,       /* with errno */
 	CARE_ON = 0,            /* call again */
 	CARE_SAY = 1,           /* the same, but this is worth an answer */
-	CARE_DONE = 2
+	CARE_DONE = 2,
+	CARE_LATER = 3          /* call again in a while */
 };
 
 struct care_ops {
@@ -35,7 +36,7 @@ struct care_ops {
 	void (*free)(void *);
 };
 
-extern const struct care_ops verify_ops, repair_ops, backup_ops;
+extern const struct care_ops gc_ops, verify_ops, repair_ops, backup_ops;
 
 struct care_state;
 struct care_state *care_new(struct store *);
