@@ -69,14 +69,35 @@ drv_program(char *path, size_t cap)
 		    b != NULL ? b : "build");
 }
 
+/*
+ * The words of ERRAND_TRACE, a command that runs another one without coming
+ * between it and us: strace -D.  How many.
+ */
+static inline size_t
+drv_trace(char *buf, size_t cap, const char **argv, size_t max)
+{
+	const char *trace = getenv("ERRAND_TRACE");
+	char *word, *save;
+	size_t n = 0;
+
+	if (trace == NULL)
+		return (0);
+	(void)snprintf(buf, cap, "%s", trace);
+	for (word = strtok_r(buf, " ", &save); word != NULL && n < max;
+	    word = strtok_r(NULL, " ", &save))
+		argv[n++] = word;
+	return (n);
+}
+
 /* In the child: descriptor 3 is the channel, nothing else is left. */
 static inline void
 drv_exec(const struct drv *d, int fd)
 {
-	char path[512], id[16];
-	const char *argv[16] = { path, "-u", id, "-g", id, "-d", d->dir, "-l",
-	    "2" };
-	size_t n = 9;
+	char path[512], id[16], words[1024];
+	const char *argv[48];
+	const char *const args[] = { path, "-u", id, "-g", id, "-d", d->dir,
+	    "-l", "2" };
+	size_t n;
 	int root = geteuid() == 0, err;
 
 	drv_program(path, sizeof(path));
@@ -92,11 +113,15 @@ drv_exec(const struct drv *d, int fd)
 	(void)close_range(CHAN_FD + 1, ~0U, 0);
 	/* Behind its fence a sanitizer can report, but not look for leaks. */
 	(void)setenv("ASAN_OPTIONS", "detect_leaks=0:symbolize=0", 1);
+	n = drv_trace(words, sizeof(words), argv, 30);
+	memcpy(argv + n, args, sizeof(args));
+	n += sizeof(args) / sizeof(args[0]);
 	if (d->rebuild)
 		argv[n++] = "-R";
 	if (!root)
 		argv[n++] = "-r";
-	execv(path, (char *const *)(uintptr_t)argv);
+	argv[n] = NULL;
+	(void)execvp(argv[0], (char *const *)(uintptr_t)argv);
 	_exit(111);
 }
 

@@ -1,0 +1,121 @@
+#ifndef ERRAND_TESTS_SCENE_H
+#define ERRAND_TESTS_SCENE_H
+
+/*
+ * A short play that goes through everything the store does, the same each
+ * time: for deaths and errors at every single place of it.
+ */
+#include "verify.h"
+
+#define ANSWER_US       60000000        /* longer is for ever */
+
+/* Wait until everything is answered, or the store is gone. */
+static inline void
+scene_wait(struct load *l)
+{
+	uint64_t end = io_mono_us() + ANSWER_US;
+
+	while (load_open(l) > 0 && !l->over) {
+		load_pump(l, io_mono_us() + 200);
+		if (io_mono_us() >= end)
+			rig_broken("no answer in %d s", ANSWER_US / 1000000);
+	}
+}
+
+/*
+ * After a refusal, where the chains end must be asked for anew: what errandd
+ * does, too.
+ */
+static inline void
+scene_heads(struct load *l)
+{
+	struct tenant *tn;
+	uint32_t n;
+	int t;
+
+	if (l->refused == 0 || l->over)
+		return;
+	for (t = 0; t < TENANTS; t++) {
+		tn = &l->w->tenants[t];
+		verify_head(l, t);
+		for (n = 0; n < tn->n; n++) {
+			if (undecided(&tn->jobs[n]))
+				verify_job(l, t, n);
+		}
+		tn->settle_next = 0;
+	}
+	l->refused = 0;
+}
+
+/* ${times} requests of a kind for each tenant. */
+static inline void
+scene_ask(struct load *l, enum phase kind, int times)
+{
+	struct tenant *tn;
+	int64_t n;
+	int t, i;
+
+	for (t = 0; t < TENANTS && !l->over; t++) {
+		tn = &l->w->tenants[t];
+		for (i = 0; i < times; i++) {
+			if (kind == INGEST)
+				ask_put(l, t, tn->n++, 0);
+			else if (kind == SETTLE) {
+				if ((n = to_settle(tn)) != -1)
+					ask_put(l, t, (uint32_t)n, 1);
+			} else if (tn->jobs[tn->n - 1].state == PUBLISHED)
+				ask_publish(l, t, tn->n - 1,
+				    tn->jobs[tn->n - 1].record + 1);
+		}
+	}
+	scene_wait(l);
+	if (l->lame)
+		scene_heads(l);
+}
+
+static inline void
+scene_play(struct load *l)
+{
+	scene_ask(l, INGEST, 3);
+	scene_ask(l, PUBLISH, 1);
+	scene_ask(l, SETTLE, 2);
+	scene_ask(l, INGEST, 1);
+}
+
+/* It works, whatever was before. */
+static inline void
+scene_works(struct load *l)
+{
+	l->lame = 0;
+	scene_ask(l, INGEST, 1);
+	scene_ask(l, SETTLE, 1);
+}
+
+/* Start the store in l->d.dir.  0, or -1 when it ended instead. */
+static inline int
+scene_start(struct load *l)
+{
+	l->lame = l->over = 0;
+	l->refused = 0;
+	if (drv_start(&l->d) == -1 || load_bind(l) == -1) {
+		l->over = 1;
+		return (-1);
+	}
+	return (0);
+}
+
+/* End it if it has not ended; its status, 1000 + a signal. */
+static inline int
+scene_end(struct load *l, int sig)
+{
+	int status;
+
+	if (sig != 0)
+		(void)kill(l->d.pid, sig);
+	load_unbind(l);
+	status = drv_wait(&l->d);
+	load_forget(l);
+	return (status);
+}
+
+#endif /* !ERRAND_TESTS_SCENE_H */
