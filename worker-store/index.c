@@ -44,6 +44,8 @@ struct ix {
 	uint64_t flushes;
 	uint64_t generation;
 	uint64_t maps;          /* odd; another one for each place of the map */
+	void (*panic)(void *);  /* NULL while opening */
+	void *panic_cookie;
 	struct segs *segs;      /* NULL until they are loaded */
 };
 
@@ -114,10 +116,12 @@ done(const struct ix *ix, const char *what, int rc)
 	if (err == ENOSPC)
 		log_warnx("index: %s: the disk is full", what);
 	else if (err == ENOTRECOVERABLE)
-		log_warnx("index: %s: an earlier write failed half-way; it "
-		    "must be opened again", what);
+		log_warnx("index: %s: a write failed half-way; it must be "
+		    "opened again", what);
 	else if (err != ENOENT)
 		log_warnx("index: %s: %s", what, mdb_strerror(rc));
+	if (err == ENOTRECOVERABLE && ix->panic != NULL)
+		ix->panic(ix->panic_cookie);
 	errno = err;
 	return (-1);
 }
@@ -190,11 +194,22 @@ static int
 commit(struct ix *ix)
 {
 	MDB_txn *txn = ix->wtxn;
+	int err;
 
 	ix->wtxn = NULL;
 	ix->commits++;
 	ix->flushes += COMMIT_FLUSHES;
-	return (done(ix, "commit", mdb_txn_commit(txn)));
+	if (done(ix, "commit", mdb_txn_commit(txn)) == 0)
+		return (0);
+	err = errno;
+	/* Was that the page that names the others?  Only the next one hears. */
+	if (ix->rtxn != NULL) {
+		if (done(ix, "commit", mdb_txn_renew(ix->rtxn)) == -1)
+			return (-1);
+		mdb_txn_reset(ix->rtxn);
+	}
+	errno = err;
+	return (-1);
 }
 
 /* In one transaction make or open the databases, that of the format first. */
@@ -367,6 +382,13 @@ ix_close(struct ix *ix)
 		mdb_env_close(ix->env);
 	io_close(&ix->dirfd);
 	free(ix);
+}
+
+void
+ix_on_panic(struct ix *ix, void (*fn)(void *), void *cookie)
+{
+	ix->panic = fn;
+	ix->panic_cookie = cookie;
 }
 
 int

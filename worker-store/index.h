@@ -51,6 +51,12 @@ struct ix_stat {
 struct ix *ix_open(int, const char *, uint64_t);
 void ix_close(struct ix *);
 
+/**
+ * ix_on_panic(ix, fn, cookie):
+ * Call ${fn} whenever something fails with ENOTRECOVERABLE, whoever asked.
+ */
+void ix_on_panic(struct ix *, void (*)(void *), void *);
+
 /* Has it never had a transaction of ours before this start? */
 int ix_fresh(const struct ix *);
 

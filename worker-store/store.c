@@ -205,6 +205,12 @@ recover(struct store *st)
 	return (pack_change(st, &r.open, r.open.number + 1));
 }
 
+static void
+on_panic(void *cookie)
+{
+	store_broken(cookie);
+}
+
 /* Say what can be done when it is the index that keeps us from opening. */
 static int
 index_bad(void)
@@ -238,10 +244,11 @@ open_parts(struct store *st, const char *dir, int rebuild)
 		return (-1);
 	if (index_wanted(st) == -1)
 		return (-1);
-	if ((st->ix = ix_open(st->dirfd, path, IX_MAP_MIN)) == NULL ||
-	    recover(st) == -1)
+	if ((st->ix = ix_open(st->dirfd, path, TEST_NUMBER("map",
+	    IX_MAP_MIN))) == NULL)
 		return (index_bad());
-	return (0);
+	ix_on_panic(st->ix, on_panic, st);
+	return (recover(st) == -1 ? index_bad() : 0);
 }
 
 static int

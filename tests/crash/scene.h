@@ -73,13 +73,33 @@ scene_ask(struct load *l, enum phase kind, int times)
 		scene_heads(l);
 }
 
+/* Let it do what it does when nobody asks, until it commits no more. */
+static inline void
+scene_rest(struct load *l)
+{
+	struct store_msg m = { .op = STORE_STAT };
+	static struct drv_reply r;
+	uint64_t was = UINT64_MAX, now = 0;
+
+	while (!l->over && was != now) {
+		was = now;
+		(void)usleep(2000);
+		if (drv_call(&l->d, l->d.fd, &m, -1, &r) != ERR_NONE)
+			l->over = 1;
+		else
+			now = r.m.u.ok.stat.commits;
+	}
+}
+
 static inline void
 scene_play(struct load *l)
 {
 	scene_ask(l, INGEST, 3);
+	scene_rest(l);
 	scene_ask(l, PUBLISH, 1);
 	scene_ask(l, SETTLE, 2);
 	scene_ask(l, INGEST, 1);
+	scene_rest(l);
 }
 
 /* It works, whatever was before. */
