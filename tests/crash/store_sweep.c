@@ -28,8 +28,8 @@ static const char *const all_calls[] = {
 	"fsync", "fdatasync", NULL
 };
 
-/* What the play begins with. */
-enum base { BASE_TAIL, BASE_BEGUN, BASE_EMPTY, BASES };
+/* What the play begins with; and with a new index made of the packs. */
+enum base { BASE_TAIL, BASE_BEGUN, BASE_EMPTY, BASE_REBUILD, BASES };
 
 struct sweep {
 	const char *dir;
@@ -153,10 +153,10 @@ make_base(struct sweep *s, enum base kind)
 	if (scene_start(l) == -1)
 		rig_trouble("the store does not start");
 	scene_play(l);
-	if (kind == BASE_TAIL)
-		base_tail(s);
-	else
+	if (kind == BASE_BEGUN)
 		base_begun(s);
+	else
+		base_tail(s);
 	l->w = &s->w;
 }
 
@@ -204,6 +204,7 @@ static int
 play(struct sweep *s)
 {
 	struct load *l = &s->l;
+	int rc;
 
 	l->w = &s->w;
 	run("rm -rf '%s/store'; cp -a '%s/base' '%s/store'; : >'%s'", s->dir,
@@ -211,7 +212,10 @@ play(struct sweep *s)
 	(void)snprintf(l->d.dir, sizeof(l->d.dir), "%s/store", s->dir);
 	world_copy(&s->w, &s->base);
 	s->runs++;
-	if (scene_start(l) == -1)
+	l->d.rebuild = s->kind == BASE_REBUILD;
+	rc = scene_start(l);
+	l->d.rebuild = 0;
+	if (rc == -1)
 		return (scene_end(l, 0));
 	l->lame = 1;
 	scene_play(l);
