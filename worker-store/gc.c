@@ -296,7 +296,7 @@ step(struct gc *gc)
 		free(w);
 		return (PAUSE_US);
 	}
-	gc->until = io_mono_us() + STEP_US;
+	gc->until = io_mono_us() + TEST_NUMBER("gc-step-us", STEP_US);
 	if (gc->drops != gc->st->drops)
 		abandon(gc, "a flush failed meanwhile");
 	else if (gc->failed != 0)

@@ -139,10 +139,10 @@ static int
 drain(struct gc *gc)
 {
 	while (gc->nstack > 0) {
-		if (io_mono_us() >= gc->until)
-			return (1);
 		if (look_into(gc) == -1)
 			return (-1);
+		if (gc->nstack > 0 && io_mono_us() >= gc->until)
+			return (1);
 	}
 	return (0);
 }
@@ -189,7 +189,7 @@ count_or_sweep(struct gc *gc)
 static int
 roots(struct gc *gc)
 {
-	struct refs r = { gc, REFS_STEP };
+	struct refs r = { gc, (int)TEST_NUMBER("gc-refs", REFS_STEP) };
 	int rc;
 
 	if ((rc = drain(gc)) != 0)
@@ -249,11 +249,11 @@ choose(struct gc *gc)
 static int
 count(struct gc *gc)
 {
-	struct scan s = { .gc = gc, .left = SCAN_STEP };
+	struct scan s = { .gc = gc };
 	int rc;
 
 	do {
-		s.left = SCAN_STEP;
+		s.left = (int)TEST_NUMBER("gc-scan", SCAN_STEP);
 		rc = ix_object_scan(gc->st->ix, gc->tenant, gc->has_at ?
 		    gc->at.id : NULL, on_count, &s);
 	} while (rc == 1 && io_mono_us() < gc->until);
@@ -318,7 +318,7 @@ sweep(struct gc *gc)
 	int rc, had = gc->has_at;
 
 	do {
-		s.left = SCAN_STEP;
+		s.left = (int)TEST_NUMBER("gc-scan", SCAN_STEP);
 		rc = ix_object_scan(gc->st->ix, gc->tenant, gc->has_at ?
 		    gc->at.id : NULL, on_sweep, &s);
 	} while (rc == 1 && s.n < VICTIMS && io_mono_us() < gc->until);

@@ -11,6 +11,7 @@
 #include "index.h"
 #include "index_obj.h"
 #include "lease.h"
+#include "lib/crash.h"
 #include "lib/io.h"
 #include "peer.h"
 #include "store.h"
@@ -182,7 +183,8 @@ prune(struct leases *ls)
 		next = LIST_NEXT(l, next);
 		if (l->ended == 0)
 			continue;
-		if (now > l->ended + LEASE_GRACE)
+		if (now >= l->ended + TEST_NUMBER("lease-grace",
+		    LEASE_GRACE))
 			drop(ls, l);
 		else if (oldest == NULL || l->ended <= oldest->ended)
 			oldest = l;
@@ -212,12 +214,14 @@ lease_end(struct peer *p)
 uint32_t
 lease_floor(struct store *st, uint32_t tenant)
 {
-	uint32_t floor = stamp_now() - LEASE_GRACE;
+	uint32_t floor = stamp_now() + 1 -
+	    (uint32_t)TEST_NUMBER("lease-grace", LEASE_GRACE);
 	const struct lease *l;
 
 	prune(st->leases);
 	LIST_FOREACH(l, &st->leases->list, next) {
-		if (l->tenant == tenant && l->since != 0 && l->since < floor)
+		if (l->tenant == tenant && l->since != 0 &&
+		    l->since < floor && !MUTANT("no-lease-stamps"))
 			floor = l->since;
 	}
 	return (floor);
