@@ -270,7 +270,8 @@ attempt(struct apply *a)
 	int rc;
 
 	a->sum->bytes = 0;
-	if ((a->base = base_new(a, &a->o->rec->submit.root)) == NULL ||
+	if ((a->base = base_new(apply_fetch, a,
+	    &a->o->rec->submit.root)) == NULL ||
 	    plan_make(a) == -1) {
 		say_failed(a);
 		return (EXIT_OURS);

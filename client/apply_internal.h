@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include "base.h"
 #include "apply.h"
 #include "apply_walk.h"
 #include "journal.h"
@@ -157,11 +158,6 @@ int apply_pulse(struct apply *);
 int apply_fetch(void *, const struct obj_ref *, uint8_t *, size_t *);
 /* Note what a failure is about; returns -1. */
 int apply_fail(struct apply *, const char *, size_t, const char *);
-
-/* apply_base.c: the submitted tree.  find: 1, 0 absent, -1 with errno. */
-struct base *base_new(struct apply *, const struct obj_ref *);
-void base_free(struct base *);
-int base_find(struct base *, const char *, size_t, struct merge_side *);
 
 /* apply_local.c: ours.  Look: what kind is there; know: and its content. */
 int local_look(struct apply *, struct item *);

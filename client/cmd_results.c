@@ -1,5 +1,5 @@
 /*
- * errand diff, receipt, verify, info: what became of a job.
+ * errand receipt, verify, info: what became of a job.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -9,114 +9,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "changes.h"
 #include "cmd.h"
 #include "common.h"
 #include "json.h"
 #include "lib/content.h"
 #include "lib/io.h"
 #include "lib/text.h"
+#include "objget.h"
 #include "out.h"
 #include "proto/receipt.h"
 #include "state.h"
 
-enum { OPT_STAT = 500, OPT_HOST_KEY };
-
-static const struct option diff_longs[] = {
-	{ "stat", no_argument, NULL, OPT_STAT }, COMMON_OPTS
-};
-
-struct diff {
-	int nul, stat, json;
-};
-
-static void
-show_change(const struct diff *d, const struct change *c)
-{
-	json_t *o;
-
-	if (d->json) {
-		o = json_object();
-		json_object_set_new(o, "op", json_stringn((char[]){
-		    change_letter(c->op) }, 1));
-		json_set_bytes(o, "path", c->path, c->path_len);
-		json_object_set_new(o, "bytes", json_integer(
-		    (json_int_t)c->size));
-		(void)json_print(o, STDOUT_FILENO);
-		return;
-	}
-	printf("%c ", change_letter(c->op));
-	if (d->stat)
-		printf("%10s ", text_bytes(c->size));
-	if (d->nul) {
-		fwrite(c->path, 1, c->path_len, stdout);
-		putchar('\0');
-	} else
-		printf("%s\n", out_escape(c->path, c->path_len));
-}
-
-static int
-diff_job(struct session *s, const char *name, const struct diff *d)
-{
-	struct job_record *rec;
-	struct objget *g = NULL;
-	struct change_iter it;
-	struct change c;
-	uint8_t *buf = NULL;
-	size_t len;
-	int rc = EXIT_OURS;
-
-	if ((rec = calloc(1, sizeof(*rec))) == NULL ||
-	    (g = objget_new(s)) == NULL ||
-	    (rc = common_record(s, name, rec)) != 0 ||
-	    (rc = changes_load(g, rec, &buf, &len)) != 0)
-		goto done;
-	rc = change_iter_init(&it, buf, len) == 0 ? 0 : EXIT_OURS;
-	while (rc == 0 && change_iter_next(&it, &c) == 1)
-		show_change(d, &c);
-	if (!rec->changes.complete) {
-		out_warn("the changes of job %s are incomplete: %s", rec->id,
-		    rec->reason.code != ERR_NONE ? rec->reason.text :
-		    rec->ran ? "not everything could be collected" :
-		    "the command did not run");
-		rc = rec->ran ? EXIT_OURS : EXIT_NO;
-	}
-	if (rec->changes.ignored > 0 && !s->quiet && !s->json)
-		out_warn("%llu new path%s left out by ignore rules; run with "
-		    "--artifact PATH to keep one",
-		    (unsigned long long)rec->changes.ignored,
-		    rec->changes.ignored == 1 ? " was" : "s were");
-done:
-	free(buf);
-	objget_free(g);
-	free(rec);
-	return (out_flush() == 0 ? rc : EXIT_OURS);
-}
-
-int
-cmd_diff(int argc, char **argv)
-{
-	struct session s = { 0 };
-	struct diff d = { 0 };
-	int c, rc;
-
-	while ((c = getopt_long(argc, argv, "zqv", diff_longs, NULL)) != -1) {
-		if (c == 'z')
-			d.nul = 1;
-		else if (c == OPT_STAT)
-			d.stat = 1;
-		else if ((rc = common_option(&s, "diff", c, optarg)) != 0)
-			return (common_exit(rc));
-	}
-	d.json = s.json;
-	if (argc - optind != 1)
-		return (out_usage("diff needs one JOB"));
-	if (session_hello(&s) == -1)
-		return (EXIT_NO);
-	rc = diff_job(&s, argv[optind], &d);
-	session_close(&s);
-	return (rc);
-}
+enum { OPT_HOST_KEY = 500 };
 
 /* The whole receipt file: the signed part, and the spec behind it. */
 struct bytes {

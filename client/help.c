@@ -95,10 +95,12 @@ static const struct help helps[] = {
 "  -s SIGNAL             send this one instead, and do not wait\n"
 "  -f                    KILL at once\n" },
 { "diff",
-"usage: errand diff JOB [--stat] [-z] [--json]\n"
+"usage: errand diff JOB [PATH...] [--stat | --patch] [-z] [--json]\n"
 "\n"
 "Lists the changed paths: A created, M modified, D deleted, C mode changed,\n"
-"T type changed.\n" },
+"T type changed.\n"
+"      --stat            with sizes and a sum\n"
+"  -p, --patch           as a patch\n" },
 { "fetch",
 "usage: errand fetch JOB [PATH...] -o DIR\n"
 "       errand fetch JOB [PATH...] --apply [--conflicts] [--into DIR]\n"

@@ -19,6 +19,7 @@ struct merge_side {
 	uint8_t kind;           /* enum tree_kind, or one of the above */
 	uint16_t mode;          /* 0777 at most; of links: not looked at */
 	struct obj_ref ref;     /* file: its content */
+	uint64_t size;          /* of it, where base_find filled this in */
 	const uint8_t *target;  /* link: borrowed */
 	uint16_t target_len;
 };

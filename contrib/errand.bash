@@ -131,7 +131,7 @@ _errand() {
 	kill)
 		own="-s --signal -f --force" ;;
 	diff)
-		own="--stat -z" ;;
+		own="--stat -p --patch -z" ;;
 	fetch)
 		own="-o --output --apply --conflicts --into" ;;
 	receipt)

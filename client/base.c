@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apply_internal.h"
+#include "base.h"
 #include "lib/size.h"
 #include "lib/tree.h"
 
@@ -29,7 +29,8 @@ struct level {
  *     root, and the path of level i is path[0..level[i].path_len).
  */
 struct base {
-	struct apply *a;
+	obj_fetch_fn *fetch;
+	void *cookie;
 	struct obj_ref root;
 	struct level *level;
 	size_t n, cap;
@@ -38,12 +39,13 @@ struct base {
 };
 
 struct base *
-base_new(struct apply *a, const struct obj_ref *root)
+base_new(obj_fetch_fn *fetch, void *cookie, const struct obj_ref *root)
 {
 	struct base *b;
 
 	if ((b = calloc(1, sizeof(*b))) != NULL) {
-		b->a = a;
+		b->fetch = fetch;
+		b->cookie = cookie;
 		b->root = *root;
 	}
 	return (b);
@@ -90,8 +92,10 @@ take(void *cookie, const struct tree_entry *te)
 	e->side.kind = te->kind;
 	e->side.mode = te->mode;
 	e->ref = te->ref;
-	if (te->kind == TREE_FILE)
+	if (te->kind == TREE_FILE) {
 		e->side.ref = te->ref;
+		e->side.size = te->size;
+	}
 	if (te->kind == TREE_LINK) {
 		memcpy(e->name + te->name_len, te->target, te->target_len);
 		e->side.target = (uint8_t *)e->name + te->name_len;
@@ -114,7 +118,7 @@ push(struct base *b, const struct obj_ref *ref, size_t len)
 	memset(&v[b->n], 0, sizeof(*v));
 	v[b->n].path_len = len;
 	b->n++;
-	return (tree_read(ref, apply_fetch, b->a, take, &v[b->n - 1]));
+	return (tree_read(ref, b->fetch, b->cookie, take, &v[b->n - 1]));
 }
 
 static const struct entry *
