@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "apply.h"
 #include "cmd.h"
 #include "common.h"
 #include "explain.h"
@@ -214,6 +215,8 @@ list_root(struct ls *l)
 		out_warn("%s", why);
 		return (EXIT_OURS);
 	}
+	if ((rc = apply_recover(l->root, l->quiet)) != 0)
+		return (rc);
 	l->rootfd = open(l->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (l->rootfd == -1) {
 		out_warn("%s: %s", l->root, strerror(errno));
