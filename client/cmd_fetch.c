@@ -265,10 +265,9 @@ fetch_pass(struct fetch *f, enum pass pass)
 		if ((c.kind == TREE_LINK) == (pass == PASS_LINKS))
 			rc = make_one(f, &c, path);
 		if (rc == -1) {
-			if (objget_err(f->g)->code != ERR_NONE)
-				out_err(objget_err(f->g));
-			else
-				out_warn("%s: %s", path, strerror(errno));
+			out_warn("%s: %s", path,
+			    objget_err(f->g)->code != ERR_NONE ?
+			    objget_err(f->g)->text : strerror(errno));
 		}
 	}
 	return (rc);

@@ -105,14 +105,23 @@ retry_later(struct job *j, const struct err *err)
 static void
 degrade(struct job *j, const struct err *err)
 {
+	char hex[2 * OBJ_ID_LEN + 1];
+
 	memset(&j->rec.changes, 0, sizeof(j->rec.changes));
+	/* That it could not run for a damaged object says more. */
+	if (j->rec.state == JOB_FAILED && j->rec.reason.code == ERR_DAMAGED)
+		return;
 	j->rec.state = JOB_FAILED;
 	j->rec.reason = *err;
 	j->rec.reason.retry = 0;
-	if (err->code == ERR_MISSING)
-		(void)err_set(&j->rec.reason, ERR_WORKER_LOST, "the store "
-		    "ended before the job's changes were durable; they are "
-		    "lost");
+	if (err->code != ERR_MISSING)
+		return;
+	obj_id_hex(err->ref.id, hex);
+	(void)err_set(&j->rec.reason, ERR_WORKER_LOST, "object %s of the "
+	    "job's tree is not in the store: it was damaged there, or the "
+	    "store ended before the job's changes were durable; the changes "
+	    "are lost", hex);
+	j->rec.reason.ref = err->ref;
 }
 
 static void

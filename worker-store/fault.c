@@ -59,7 +59,15 @@ void
 fault_errno(struct err *e, int errnum, const struct obj_ref *ref)
 {
 	const struct meaning *m;
+	char hex[2 * OBJ_ID_LEN + 1];
 
+	if (errnum == EBADMSG && ref != NULL && ref->kind != OBJ_NONE) {
+		obj_id_hex(ref->id, hex);
+		fault_set(e, ERR_DAMAGED, ref, "object %s is damaged in the "
+		    "store: send the same tree again from where it is whole, "
+		    "or have it restored from a backup", hex);
+		return;
+	}
 	for (m = meanings; m < meanings + NMEANINGS; m++) {
 		if (m->errnum == errnum) {
 			fault_set(e, m->code, ref, "%s", m->text);

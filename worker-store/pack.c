@@ -337,8 +337,9 @@ packs_prune(struct packs *ps, uint32_t open)
 		return (-1);
 	}
 	if (last != open + 1 || st.st_size > PACK_HEAD) {
-		log_warnx("pack %" PRIu32 " is newer than the index: put the "
-		    "index back that belongs to these packs", last);
+		log_warnx("pack %" PRIu32 " is newer than the index: make the "
+		    "index anew from the packs with \"errandctl store "
+		    "rebuild-index\"", last);
 		return (-1);
 	}
 	if (unlinkat(ps->dirfd, name, 0) == -1) {

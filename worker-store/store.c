@@ -266,6 +266,8 @@ make_parts(struct store *st)
 	    (st->peers = peers_new()) == NULL ||
 	    (st->care = care_new(st)) == NULL ||
 	    (st->upkeep = upkeep_new(st)) == NULL) {
+		if (errno == EUCLEAN)
+			return (index_bad());
 		log_warn("no memory to open the store");
 		return (-1);
 	}

@@ -226,6 +226,155 @@ test_index_damaged(void **state)
 	}
 }
 
+static uint64_t seed;
+
+static uint64_t
+rnd(uint64_t below)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return (seed % below);
+}
+
+/* One page of the file, overwritten as a bad disk might. */
+static void
+page_damage(const struct drv *d)
+{
+	uint8_t page[4096];
+	char path[300];
+	off_t len, at;
+	size_t i;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "%s/index/data.mdb", d->dir);
+	assert_true((fd = open(path, O_RDWR | O_CLOEXEC)) != -1);
+	len = lseek(fd, 0, SEEK_END);
+	at = (off_t)(rnd((uint64_t)len / 4096) * 4096);
+	switch (rnd(3)) {
+	case 0:
+		memset(page, rnd(2) ? 0xff : 0, sizeof(page));
+		break;
+	case 1:
+		for (i = 0; i < sizeof(page); i++)
+			page[i] = (uint8_t)rnd(256);
+		break;
+	default:
+		assert_int_equal(io_pread(fd, page, sizeof(page), at), 0);
+		page[rnd(100)] ^= (uint8_t)(1 << rnd(8));
+		break;
+	}
+	assert_int_equal(io_pwrite(fd, page, sizeof(page), at), 0);
+	close(fd);
+}
+
+/* The store by its own will, or with the order that its words name. */
+static void
+open_somehow(struct drv *d)
+{
+	d->said[0] = '\0';
+	if (drv_start(d) == 0)
+		return;
+	(void)drv_wait(d);
+	if (strstr(d->said, "errandctl store rebuild-index") == NULL)
+		fail_msg("it ended, saying \"%s\"", d->said);
+	d->rebuild = 1;
+	assert_int_equal(drv_start(d), 0);
+	d->rebuild = 0;
+}
+
+/*
+ * Whatever page is damaged, the store opens or says what to do; and made anew,
+ * the index is right.
+ */
+static void
+test_index_pages(void **state)
+{
+	struct drv d;
+	int t, i;
+
+	(void)state;
+	seed = (uint64_t)getpid() * 2654435761u + 1;
+	if (getenv("ERRAND_TEST_SEED") != NULL)
+		seed = strtoull(getenv("ERRAND_TEST_SEED"), NULL, 0);
+	print_message("# ERRAND_TEST_SEED=%llu\n", (unsigned long long)seed);
+	fill(&d, &t);
+	close(t);
+	for (i = 0; i < 25; i++) {
+		drv_kill(&d);
+		page_damage(&d);
+		open_somehow(&d);
+		drv_kill(&d);
+		d.rebuild = 1;
+		assert_int_equal(drv_start(&d), 0);
+		d.rebuild = 0;
+		t = drv_bind(&d, T1, DRV_ALL);
+		check_all(&d, t, JOBS, SETTLED);
+		close(t);
+	}
+	drv_done(&d);
+}
+
+static void
+file_make(const struct drv *d, const char *name)
+{
+	char path[300];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", d->dir, name);
+	assert_true((fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC,
+	    0600)) != -1);
+	if (geteuid() == 0)
+		assert_int_equal(fchown(fd, DRV_UID, DRV_UID), 0);
+	close(fd);
+}
+
+static void
+away(const struct drv *d, const char *from, const char *to)
+{
+	char a[300], b[300];
+
+	(void)snprintf(a, sizeof(a), "%s/%s", d->dir, from);
+	(void)snprintf(b, sizeof(b), "%s/%s", d->dir, to);
+	assert_int_equal(rename(a, b), 0);
+}
+
+/*
+ * Interrupted at its beginning, between the two renames, and behind them, it
+ * is begun again at the next start without being told.
+ */
+static void
+test_interrupted(void **state)
+{
+	struct drv d;
+	int t, at;
+
+	(void)state;
+	fill(&d, &t);
+	close(t);
+	for (at = 0; at < 3; at++) {
+		drv_kill(&d);
+		file_make(&d, "rebuild");
+		if (at == 1)
+			away(&d, "index", "index.new");
+		if (at == 2) {
+			/* A backup that was put in place looks like this. */
+			index_remove(&d);
+		}
+		assert_int_equal(drv_start(&d), 0);
+		assert_non_null(strstr(d.said, "41 jobs"));
+		t = drv_bind(&d, T1, DRV_ALL);
+		check_all(&d, t, JOBS, SETTLED);
+		close(t);
+	}
+	/* And not once more. */
+	drv_kill(&d);
+	d.said[0] = '\0';
+	assert_int_equal(drv_start(&d), 0);
+	assert_string_equal(d.said, "");
+	drv_done(&d);
+}
+
 /* A byte of the file's that says its version. */
 static void
 version_set(const struct drv *d, const char *file, off_t at, uint8_t v)
@@ -328,6 +477,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_index_gone),
 		cmocka_unit_test(test_index_damaged),
+		cmocka_unit_test(test_index_pages),
+		cmocka_unit_test(test_interrupted),
 		cmocka_unit_test(test_newer_pack),
 		cmocka_unit_test(test_damaged_pack),
 	};
