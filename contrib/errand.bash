@@ -215,8 +215,15 @@ _errandctl() {
 	esac
 	case $cmd:$sub in
 	:)
-		_errand_reply -W "status doctor tenant -s --socket --json --help
+		_errand_reply -W "status doctor store tenant -s --socket --json --help
 		    --version" -- "$cur" ;;
+	store:)
+		_errand_reply -W "stat gc verify rebuild-index backup" \
+		    -- "$cur" ;;
+	store:verify)
+		_errand_reply -W "--repair" -- "$cur" ;;
+	store:backup)
+		_errand_reply -d -- "$cur" ;;
 	tenant:)
 		_errand_reply -W "list show add" -- "$cur" ;;
 	tenant:add)
