@@ -299,6 +299,10 @@ show_info(const struct session *s, const struct client_reply *r)
 	printf("network    %s\n", r->net_host ? "none, host" : "none");
 	printf("at most   ");
 	out_limits(&r->limits);
+	if (r->has_used) {
+		printf("uses      ");
+		out_used(&r->used, &r->quota);
+	}
 }
 
 int
@@ -335,6 +339,10 @@ cmd_info(int argc, char **argv)
 			    r->net_host));
 			json_object_set_new(j, "limits", json_limits(
 			    &r->limits));
+			json_object_set_new(j, "used", r->has_used ?
+			    json_used(&r->used) : json_null());
+			json_object_set_new(j, "quota", json_quota(
+			    &r->quota));
 			rc = json_print(j, STDOUT_FILENO) == 0 ? 0 : EXIT_OURS;
 		} else if (rc == 0)
 			show_info(&s, r);

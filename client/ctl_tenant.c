@@ -1,5 +1,5 @@
 /*
- * errandctl tenant list|show|add.
+ * errandctl tenant list|show|add|set.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -16,7 +16,8 @@
 
 enum {
 	OPT_UID = 256, OPT_SLOTS, OPT_CPUS, OPT_MEMORY, OPT_PIDS, OPT_DISK,
-	OPT_STORE, OPT_TIMEOUT, OPT_NET
+	OPT_STORE, OPT_OBJECTS, OPT_JOBS, OPT_LOGS, OPT_KEEP, OPT_TIMEOUT,
+	OPT_NET
 };
 
 static const struct option longs[] = {
@@ -27,6 +28,10 @@ static const struct option longs[] = {
 	{ "pids", required_argument, NULL, OPT_PIDS },
 	{ "disk", required_argument, NULL, OPT_DISK },
 	{ "store", required_argument, NULL, OPT_STORE },
+	{ "objects", required_argument, NULL, OPT_OBJECTS },
+	{ "jobs", required_argument, NULL, OPT_JOBS },
+	{ "logs", required_argument, NULL, OPT_LOGS },
+	{ "keep", required_argument, NULL, OPT_KEEP },
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
 	{ "net", required_argument, NULL, OPT_NET },
 	{ NULL, 0, NULL, 0 }
@@ -51,9 +56,33 @@ tenant_json(const struct tenant_info *t)
 	json_object_set_new(o, "limits", json_limits(&t->limits));
 	json_object_set_new(o, "store_bytes",
 	    json_integer((json_int_t)t->store_bytes));
+	json_object_set_new(o, "store_objects",
+	    json_integer((json_int_t)t->store_objects));
+	json_object_set_new(o, "jobs", json_integer((json_int_t)t->jobs));
+	json_object_set_new(o, "log_bytes",
+	    json_integer((json_int_t)t->log_bytes));
+	json_object_set_new(o, "keep_us", json_integer((json_int_t)t->keep_us));
+	json_object_set_new(o, "used", t->has_used ? json_used(&t->used) :
+	    json_null());
 	json_object_set_new(o, "running", json_integer(t->running));
 	json_object_set_new(o, "queued", json_integer(t->queued));
 	return (o);
+}
+
+static void
+show_used(const struct tenant_info *t)
+{
+	const struct tenant_used quota = {
+		t->store_bytes, t->store_objects, t->jobs, t->log_bytes
+	};
+
+	if (t->has_used) {
+		printf("%16s uses", "");
+		out_used(&t->used, &quota);
+	}
+	if (t->keep_us != 0)
+		printf("%16s ended jobs are kept for %s\n", "",
+		    text_us(t->keep_us));
 }
 
 static void
@@ -73,6 +102,7 @@ show(const struct tenant_info *t, int one)
 		if (t->slots != 0)
 			printf(" %u slots,", t->slots);
 		out_limits(&t->limits);
+		show_used(t);
 	}
 }
 
@@ -109,8 +139,20 @@ add_uid(struct tenant_info *t, const char *arg)
 	return (0);
 }
 
+/* A number that may be large. */
 static int
-set_option(struct tenant_info *t, int opt, const char *arg)
+count(const char *text, uint64_t *out)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtoull(text, &end, 10);
+	return (*text < '0' || *text > '9' || *end != '\0' || errno != 0 ||
+	    *out > INT64_MAX ? -1 : 0);
+}
+
+static int
+take_option(struct tenant_info *t, int opt, const char *arg)
 {
 	switch (opt) {
 	case OPT_UID:
@@ -127,6 +169,14 @@ set_option(struct tenant_info *t, int opt, const char *arg)
 		return (text_size(arg, &t->limits.disk));
 	case OPT_STORE:
 		return (text_size(arg, &t->store_bytes));
+	case OPT_OBJECTS:
+		return (count(arg, &t->store_objects));
+	case OPT_JOBS:
+		return (count(arg, &t->jobs));
+	case OPT_LOGS:
+		return (text_size(arg, &t->log_bytes));
+	case OPT_KEEP:
+		return (text_duration(arg, &t->keep_us));
 	case OPT_TIMEOUT:
 		return (text_duration(arg, &t->limits.runtime_us));
 	case OPT_NET:
@@ -135,6 +185,32 @@ set_option(struct tenant_info *t, int opt, const char *arg)
 	default:
 		return (-1);
 	}
+}
+
+/* And which field it is, for a SET. */
+static int
+set_option(struct tenant_info *t, int opt, const char *arg)
+{
+	static const uint32_t fields[] = {
+		[OPT_UID - OPT_UID] = TENANT_UIDS,
+		[OPT_SLOTS - OPT_UID] = TENANT_SLOTS,
+		[OPT_CPUS - OPT_UID] = TENANT_CPUS,
+		[OPT_MEMORY - OPT_UID] = TENANT_MEMORY,
+		[OPT_PIDS - OPT_UID] = TENANT_PIDS,
+		[OPT_DISK - OPT_UID] = TENANT_DISK,
+		[OPT_STORE - OPT_UID] = TENANT_STORE,
+		[OPT_OBJECTS - OPT_UID] = TENANT_OBJECTS,
+		[OPT_JOBS - OPT_UID] = TENANT_JOBS,
+		[OPT_LOGS - OPT_UID] = TENANT_LOGS,
+		[OPT_KEEP - OPT_UID] = TENANT_KEEP,
+		[OPT_TIMEOUT - OPT_UID] = TENANT_TIMEOUT,
+		[OPT_NET - OPT_UID] = TENANT_NET,
+	};
+
+	if (take_option(t, opt, arg) == -1)
+		return (-1);
+	t->given |= fields[opt - OPT_UID];
+	return (0);
 }
 
 static int
@@ -182,10 +258,11 @@ named(struct session *s, int argc, char **argv, struct client_open *o,
 	int c, rc;
 
 	o->admin = strcmp(argv[0], "add") == 0 ? SNAP_ADMIN_TENANT_ADD :
+	    strcmp(argv[0], "set") == 0 ? SNAP_ADMIN_TENANT_SET :
 	    SNAP_ADMIN_TENANT_SHOW;
 	optind = 0;     /* afresh: main took its own with "+" */
 	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1)
-		if (o->admin != SNAP_ADMIN_TENANT_ADD || c == '?' ||
+		if (o->admin == SNAP_ADMIN_TENANT_SHOW || c == '?' ||
 		    set_option(&o->tenant, c, optarg) == -1)
 			return (out_usage("tenant %s: %s is not valid here",
 			    argv[0], c == '?' ? "that option" : optarg));
@@ -195,6 +272,9 @@ named(struct session *s, int argc, char **argv, struct client_open *o,
 		return (out_usage("%s: a tenant's name is 1 to %d of a-z, 0-9, "
 		    "_ and -, and begins with a letter or _", argv[optind],
 		    TENANT_NAME_MAX));
+	if (o->admin == SNAP_ADMIN_TENANT_SET && o->tenant.given == 0)
+		return (out_usage("tenant set needs something to set: see "
+		    "errandctl --help"));
 	memcpy(o->tenant.name, argv[optind], strlen(argv[optind]) + 1);
 	rc = call(s, o, r);
 	if (rc == 0)
@@ -210,9 +290,10 @@ ctl_tenant(struct session *s, int argc, char **argv)
 	int rc = EXIT_OURS;
 
 	if (argc < 2 || (strcmp(argv[1], "list") != 0 &&
-	    strcmp(argv[1], "show") != 0 && strcmp(argv[1], "add") != 0))
-		return (out_usage("tenant list, tenant show NAME or tenant "
-		    "add NAME"));
+	    strcmp(argv[1], "show") != 0 && strcmp(argv[1], "add") != 0 &&
+	    strcmp(argv[1], "set") != 0))
+		return (out_usage("tenant list, tenant show NAME, tenant add "
+		    "NAME or tenant set NAME"));
 	if (session_hello(s) == -1)
 		return (EXIT_NO);
 	o = calloc(1, sizeof(*o));

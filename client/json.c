@@ -14,6 +14,7 @@
 #include "lib/io.h"
 #include "lib/text.h"
 #include "out.h"
+#include "proto/snapshot_msg.h"
 
 static json_t *
 jint(uint64_t v)
@@ -169,6 +170,33 @@ json_limits(const struct job_limits *l)
 	json_object_set_new(o, "cpu_time_us", jmost(l->cpu_us));
 	json_object_set_new(o, "log_bytes", jmost(l->log_bytes));
 	json_object_set_new(o, "changes", jmost(l->changes));
+	return (o);
+}
+
+json_t *
+json_used(const struct tenant_used *u)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "store_bytes",
+	    json_integer((json_int_t)u->store_bytes));
+	json_object_set_new(o, "store_objects",
+	    json_integer((json_int_t)u->store_objects));
+	json_object_set_new(o, "jobs", json_integer((json_int_t)u->jobs));
+	json_object_set_new(o, "log_bytes",
+	    json_integer((json_int_t)u->log_bytes));
+	return (o);
+}
+
+json_t *
+json_quota(const struct tenant_used *q)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "store_bytes", jmost(q->store_bytes));
+	json_object_set_new(o, "store_objects", jmost(q->store_objects));
+	json_object_set_new(o, "jobs", jmost(q->jobs));
+	json_object_set_new(o, "log_bytes", jmost(q->log_bytes));
 	return (o);
 }
 

@@ -11,6 +11,11 @@
 json_t *json_record(const struct job_record *, const char *host,
     const struct job_spec *);
 json_t *json_limits(const struct job_limits *);
+
+/* What a tenant uses of the store, or may; 0 in a quota is null. */
+struct tenant_used;
+json_t *json_used(const struct tenant_used *);
+json_t *json_quota(const struct tenant_used *);
 json_t *json_receipt(const struct receipt *);
 
 /* Bytes that may not be UTF-8: sets KEY, or KEY_b64. */

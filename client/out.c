@@ -12,6 +12,7 @@
 #include "lib/io.h"
 #include "lib/text.h"
 #include "out.h"
+#include "proto/snapshot_msg.h"
 
 static const char *progname = "errand";
 
@@ -131,4 +132,33 @@ out_limits(const struct job_limits *l)
 		printf(" %s run time,", text_us(l->runtime_us));
 	printf(" %s output\n", l->log_bytes != 0 ? text_bytes(l->log_bytes) :
 	    "any");
+}
+
+static const char *
+most(uint64_t v, const char *text)
+{
+	static char buf[48];
+
+	if (v == 0)
+		return ("");
+	(void)snprintf(buf, sizeof(buf), " of %s", text);
+	return (buf);
+}
+
+void
+out_used(const struct tenant_used *u, const struct tenant_used *q)
+{
+	char n[24];
+
+	printf(" %s%s in the store,", text_bytes(u->store_bytes),
+	    most(q->store_bytes, text_bytes(q->store_bytes)));
+	(void)snprintf(n, sizeof(n), "%llu",
+	    (unsigned long long)q->store_objects);
+	printf(" %llu%s objects,", (unsigned long long)u->store_objects,
+	    most(q->store_objects, n));
+	(void)snprintf(n, sizeof(n), "%llu", (unsigned long long)q->jobs);
+	printf(" %llu%s jobs,", (unsigned long long)u->jobs,
+	    most(q->jobs, n));
+	printf(" %s%s of output\n", text_bytes(u->log_bytes),
+	    most(q->log_bytes, text_bytes(q->log_bytes)));
 }

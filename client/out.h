@@ -41,6 +41,10 @@ int out_flush(void);
 /* The limits that are set, on one line of stdout. */
 void out_limits(const struct job_limits *);
 
+/* What a tenant uses of the store, and what it may (0: no limit). */
+struct tenant_used;
+void out_used(const struct tenant_used *, const struct tenant_used *);
+
 /* Escaped for people: a static ring of 4 strings. */
 const char *out_escape(const void *, size_t);
 

@@ -83,7 +83,7 @@ static const struct field get_fields[] = {
 static MAP(get_map, T, errand__client__get__descriptor, get_fields, NULL);
 
 static const struct field admin_fields[] = {
-	UINT(admin, SNAP_ADMIN_STATUS, SNAP_ADMIN_STORE_REBUILD),
+	UINT(admin, SNAP_ADMIN_STATUS, SNAP_ADMIN_TENANT_SET),
 	SUB(tenant, 0, &tenant_info_map),
 };
 
@@ -165,11 +165,13 @@ static const struct field info_fields[] = {
 	UINT(cpus, 0, UINT32_MAX),
 	UINT(memory, 0, BIG),
 	BOOL(net_host),
+	SUB_HAS(used, has_used, &used_map),
+	SUB(quota, 0, &used_map),
 };
 static MAP(info_map, T, errand__client__info__descriptor, info_fields, NULL);
 
 static const struct field admin_reply_fields[] = {
-	UINT(admin, SNAP_ADMIN_STATUS, SNAP_ADMIN_STORE_REBUILD),
+	UINT(admin, SNAP_ADMIN_STATUS, SNAP_ADMIN_TENANT_SET),
 	OWN(status, &admin_status_map),
 	OWN_ARRAY(tenants, ntenants, LIMIT_TENANTS, &tenant_info_map),
 };

@@ -87,6 +87,9 @@ struct client_reply {
 	uint32_t cpus;                  /* INFO */
 	uint64_t memory;                /* INFO */
 	uint8_t net_host;               /* INFO */
+	uint8_t has_used;               /* INFO: the store could be asked */
+	struct tenant_used used;
+	struct tenant_used quota;       /* 0: no limit */
 	uint8_t admin;                  /* ADMIN */
 	struct admin_status *status;    /* ADMIN STATUS; owned by the parser's
 					 * caller: client_reply_done */

@@ -13,6 +13,16 @@
 #define TENANTS_MAX NITEMS(((struct snap_msg *)0)->u.admin_ok.tenants)
 #define UIDS_MAX NITEMS(((struct tenant_info *)0)->uids)
 
+#define T struct tenant_used
+static const struct field used_fields[] = {
+	UINT(store_bytes, 0, BIG),
+	UINT(store_objects, 0, BIG),
+	UINT(jobs, 0, BIG),
+	UINT(log_bytes, 0, BIG),
+};
+MAP(used_map, T, errand__record__used__descriptor, used_fields, NULL);
+#undef T
+
 #define T struct tenant_info
 static const struct field tenant_info_fields[] = {
 	TENANT(name, 0),
@@ -26,6 +36,12 @@ static const struct field tenant_info_fields[] = {
 	SUB(limits, 0, &limits_map),
 	UINT(running, 0, UINT32_MAX),
 	UINT(queued, 0, UINT32_MAX),
+	UINT(store_objects, 0, BIG),
+	UINT(jobs, 0, BIG),
+	UINT(log_bytes, 0, BIG),
+	UINT(keep_us, 0, BIG),
+	UINT(given, 0, TENANT_ALL),
+	SUB_HAS(used, has_used, &used_map),
 };
 MAP(tenant_info_map, T, errand__snapshot__tenant_info__descriptor,
     tenant_info_fields, NULL);
@@ -34,7 +50,8 @@ MAP(tenant_info_map, T, errand__snapshot__tenant_info__descriptor,
 int
 admin_tenant_check(unsigned int verb, const struct tenant_info *t)
 {
-	if (verb != SNAP_ADMIN_TENANT_SHOW && verb != SNAP_ADMIN_TENANT_ADD)
+	if (verb != SNAP_ADMIN_TENANT_SHOW &&
+	    verb != SNAP_ADMIN_TENANT_ADD && verb != SNAP_ADMIN_TENANT_SET)
 		return (0);
 	return (t->name[0] != '\0' ? 0 : -1);
 }
@@ -177,7 +194,7 @@ static const struct field live_fields[] = {
 static MAP(live_map, T, errand__snapshot__live__descriptor, live_fields, NULL);
 
 static const struct field admin_fields[] = {
-	UINT(u.admin.verb, SNAP_ADMIN_STATUS, SNAP_ADMIN_STORE_REBUILD),
+	UINT(u.admin.verb, SNAP_ADMIN_STATUS, SNAP_ADMIN_TENANT_SET),
 	SUB(u.admin.tenant, 0, &tenant_info_map),
 	UINT(u.admin.after, 0, UINT32_MAX),
 };
@@ -193,7 +210,7 @@ static MAP(admin_map, T, errand__snapshot__admin__descriptor, admin_fields,
     admin_check);
 
 static const struct field admin_ok_fields[] = {
-	UINT(u.admin_ok.verb, SNAP_ADMIN_STATUS, SNAP_ADMIN_STORE_REBUILD),
+	UINT(u.admin_ok.verb, SNAP_ADMIN_STATUS, SNAP_ADMIN_TENANT_SET),
 	SUB(u.admin_ok.status, 0, &admin_status_map),
 	ARRAY(u.admin_ok.tenants, u.admin_ok.ntenants, TENANTS_MAX,
 	    &tenant_info_map),

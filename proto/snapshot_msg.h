@@ -35,7 +35,8 @@ enum snap_op {
 
 enum snap_admin {
 	SNAP_ADMIN_STATUS = 1, SNAP_ADMIN_TENANT_LIST, SNAP_ADMIN_TENANT_SHOW,
-	SNAP_ADMIN_TENANT_ADD, SNAP_ADMIN_STORE_REBUILD
+	SNAP_ADMIN_TENANT_ADD, SNAP_ADMIN_STORE_REBUILD,
+	SNAP_ADMIN_TENANT_SET
 };
 
 /* Live states in one reply.  More active jobs than this are not shown. */
@@ -46,6 +47,26 @@ struct snap_live {
 	uint8_t state;
 	uint16_t reason;        /* enum err_code */
 	struct job_times times;
+};
+
+/* Fields of a tenant that a SET means. */
+#define TENANT_UIDS     0x1
+#define TENANT_SLOTS    0x2
+#define TENANT_NET      0x4
+#define TENANT_STORE    0x8
+#define TENANT_OBJECTS  0x10
+#define TENANT_JOBS     0x20
+#define TENANT_LOGS     0x40
+#define TENANT_KEEP     0x80
+#define TENANT_CPUS     0x100
+#define TENANT_MEMORY   0x200
+#define TENANT_PIDS     0x400
+#define TENANT_DISK     0x800
+#define TENANT_TIMEOUT  0x1000
+#define TENANT_ALL      0x1fff
+
+struct tenant_used {            /* of the store */
+	uint64_t store_bytes, store_objects, jobs, log_bytes;
 };
 
 struct tenant_info {            /* ADMIN: asked for and shown */
@@ -60,6 +81,11 @@ struct tenant_info {            /* ADMIN: asked for and shown */
 	uint64_t store_bytes;   /* quota, 0: the default */
 	struct job_limits limits;
 	uint32_t running, queued;
+	uint64_t store_objects, jobs, log_bytes; /* quotas, 0: the default */
+	uint64_t keep_us;       /* how long an ended job is kept */
+	uint32_t given;         /* SET: TENANT_... */
+	uint8_t has_used;       /* SHOW */
+	struct tenant_used used;
 };
 
 struct proc_info {

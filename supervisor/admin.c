@@ -19,6 +19,7 @@
 #include "conn.h"
 #include "exec_dispatch.h"
 #include "jobs.h"
+#include "keep.h"
 #include "lib/io.h"
 #include "lib/log.h"
 #include "pool.h"
@@ -37,6 +38,14 @@ struct status_wait {
 	uint64_t id;
 	uint64_t request;
 	struct event late;
+};
+
+/* The same for what a tenant uses. */
+struct show_wait {
+	struct sup *sup;
+	uint64_t serial;
+	uint64_t id;
+	uint32_t tenant;
 };
 
 static struct snap_msg *
@@ -287,6 +296,59 @@ one_send(struct conn *c, struct sup *sup, const struct snap_msg *m,
 	conn_send(c, r, -1);
 }
 
+/* What the tenant uses was asked of the store; it may be away. */
+static void
+on_used(void *cookie, const struct store_msg *m, int fd)
+{
+	struct show_wait *sw = cookie;
+	struct tenant *t = tenants_by_id(sw->sup->tenants, sw->tenant);
+	struct conn *c = conns_by_serial(sw->sup->conns, sw->serial);
+	struct tenant_info *ti;
+	struct snap_msg *r;
+
+	(void)fd;
+	if (c == NULL || t == NULL)
+		goto done;
+	r = conn_msg(c, SNAP_OK, sw->id);
+	r->reply_to = SNAP_ADMIN;
+	r->u.admin_ok.verb = SNAP_ADMIN_TENANT_SHOW;
+	r->u.admin_ok.ntenants = 1;
+	ti = &r->u.admin_ok.tenants[0];
+	tenant_show(sw->sup->tenants, t, ti);
+	if (m != NULL && m->op == STORE_OK) {
+		ti->has_used = 1;
+		ti->used.store_bytes = m->u.ok.usage.bytes;
+		ti->used.store_objects = m->u.ok.usage.objects;
+		ti->used.jobs = m->u.ok.usage.jobs;
+		ti->used.log_bytes = m->u.ok.usage.log_bytes;
+	}
+	conn_send(c, r, -1);
+done:
+	free(sw);
+}
+
+static void
+show_ask(struct conn *c, struct sup *sup, const struct snap_msg *m,
+    const struct tenant *t)
+{
+	struct show_wait *sw;
+	struct store_msg q;
+
+	if ((sw = calloc(1, sizeof(*sw))) == NULL) {
+		one_send(c, sup, m, t);
+		return;
+	}
+	sw->sup = sup;
+	sw->serial = conn_serial(c);
+	sw->id = m->id;
+	sw->tenant = t->conf.id;
+	memset(&q, 0, sizeof(q));
+	q.op = STORE_USAGE;
+	q.u.head.tenant_id = t->conf.id;
+	if (store_request(sup->store, &q, -1, on_used, sw) == 0)
+		on_used(sw, NULL, -1);
+}
+
 static void
 on_show(struct conn *c, struct sup *sup, const struct snap_msg *m)
 {
@@ -301,7 +363,29 @@ on_show(struct conn *c, struct sup *sup, const struct snap_msg *m)
 		conn_error(c, m->id, &err);
 		return;
 	}
-	one_send(c, sup, m, t);
+	show_ask(c, sup, m, t);
+}
+
+static void
+on_set(struct conn *c, struct sup *sup, const struct snap_msg *m)
+{
+	struct tenant *t;
+	struct err err;
+
+	memset(&err, 0, sizeof(err));
+	t = tenants_by_name(sup->tenants, m->u.admin.tenant.name);
+	if (t == NULL)
+		(void)err_set(&err, ERR_NOT_FOUND, "there is no tenant %s",
+		    m->u.admin.tenant.name);
+	else if (tenants_set(sup->tenants, t, &m->u.admin.tenant,
+	    &err) != NULL) {
+		log_info("tenant %s: changed by uid %" PRIu32, t->conf.name,
+		    conn_uid(c));
+		keep_quota(sup->keep, t);
+		one_send(c, sup, m, t);
+		return;
+	}
+	conn_error(c, m->id, &err);
 }
 
 static void
@@ -319,7 +403,8 @@ on_add(struct conn *c, struct sup *sup, const struct snap_msg *m)
 	memcpy(tc.uids, ti->uids, sizeof(tc.uids));
 	tc.slots = ti->slots;
 	tc.net_host = ti->net_host;
-	tc.store_bytes = ti->store_bytes;
+	tc.keep = (struct keep_conf){ ti->store_bytes, ti->store_objects,
+	    ti->jobs, ti->log_bytes, ti->keep_us };
 	tc.limits = ti->limits;
 	if (sup->cfg->rootless)
 		(void)err_set(&err, ERR_DENIED, "a rootless daemon has one "
@@ -350,6 +435,7 @@ static void (*const verbs[])(struct conn *, struct sup *,
 	[SNAP_ADMIN_TENANT_SHOW] = on_show,
 	[SNAP_ADMIN_TENANT_ADD] = on_add,
 	[SNAP_ADMIN_STORE_REBUILD] = on_rebuild,
+	[SNAP_ADMIN_TENANT_SET] = on_set,
 };
 
 void

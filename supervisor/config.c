@@ -107,6 +107,8 @@ static const struct bound {
 	{ "id",           1, 65536 },
 	{ "host_uid",     1, UINT32_MAX - 1L },
 	{ "uids",         0, UINT32_MAX - 1L },
+	{ "objects",      0, 1000000000000L },
+	{ "jobs",         0, 1000000000L },
 };
 
 static int
@@ -214,6 +216,9 @@ check_word(cfg_t *cfg, cfg_opt_t *opt)
 	OPT_STR("cpus"), OPT_STR("memory"), OPT_INT("pids"),    \
 	OPT_STR("disk"), OPT_STR("runtime"), OPT_STR("cpu_time"), \
 	OPT_STR("log"), OPT_INT("changes")
+#define OPTS_KEEP                                               \
+	OPT_STR("store"), OPT_STR("logs"), OPT_STR("keep"),     \
+	OPT_INT("objects"), OPT_INT("jobs")
 
 struct check {
 	const char *opt;
@@ -226,6 +231,10 @@ struct check {
 	{ sec "|runtime", check_duration }, { sec "|log", check_size }, \
 	{ sec "|cpu_time", check_duration },                            \
 	{ sec "|changes", check_bound }
+#define CHECKS_KEEP(sec)                                                \
+	{ sec "store", check_size }, { sec "logs", check_size },        \
+	{ sec "keep", check_duration }, { sec "objects", check_bound }, \
+	{ sec "jobs", check_bound }
 
 static const struct check main_checks[] = {
 	{ "state_dir", check_path }, { "run_dir", check_path },
@@ -236,14 +245,14 @@ static const struct check main_checks[] = {
 	{ "host_name", check_host }, { "local_tenants", check_word },
 	{ "stop_timeout", check_duration },
 	{ "defaults|slots", check_bound },
-	CHECKS_LIMITS("defaults"),
+	CHECKS_LIMITS("defaults"), CHECKS_KEEP("defaults|"),
 	{ NULL, NULL }
 };
 
 static const struct check tenant_checks[] = {
 	{ "id", check_bound }, { "host_uid", check_bound },
 	{ "uids", check_bound }, { "slots", check_bound },
-	{ "net", check_word }, { "store", check_size },
+	{ "net", check_word }, CHECKS_KEEP(""),
 	CHECKS_LIMITS("limits"),
 	{ NULL, NULL }
 };
@@ -322,6 +331,24 @@ take_str(cfg_t *cfg, const char *name, char **v)
 	return ((*v = strdup(s)) == NULL ? -1 : 0);
 }
 
+/* Numbers that may be large are kept as such. */
+static void
+take_u64(cfg_t *cfg, const char *name, uint64_t *v)
+{
+	if (cfg_size(cfg, name) > 0)
+		*v = (uint64_t)cfg_getint(cfg, name);
+}
+
+static void
+take_keep(cfg_t *sec, struct keep_conf *k)
+{
+	take_size(sec, "store", &k->store);
+	take_size(sec, "logs", &k->logs);
+	take_duration(sec, "keep", &k->keep_us);
+	take_u64(sec, "objects", &k->objects);
+	take_u64(sec, "jobs", &k->jobs);
+}
+
 static void
 take_limits(cfg_t *sec, struct job_limits *l)
 {
@@ -364,6 +391,7 @@ config_take(cfg_t *cfg, struct config *c)
 	take_duration(cfg, "stop_timeout", &c->stop_timeout_us);
 	if (def != NULL) {
 		take_limits(def, &c->defaults);
+		take_keep(def, &c->keep);
 		take_u32(def, "slots", &c->tenant_slots);
 	}
 	return (0);
@@ -373,7 +401,7 @@ static int
 config_parse(struct config *c)
 {
 	cfg_opt_t defaults[] = {
-		OPTS_LIMITS, OPT_INT("slots"), CFG_END()
+		OPTS_LIMITS, OPTS_KEEP, OPT_INT("slots"), CFG_END()
 	};
 	cfg_opt_t opts[] = {
 		OPT_STR("state_dir"), OPT_STR("run_dir"),
@@ -489,7 +517,7 @@ tenant_take(cfg_t *cfg, const char *path, struct tenant_conf *tc)
 	take_u32(cfg, "id", &tc->id);
 	take_u32(cfg, "host_uid", &tc->host_uid);
 	take_u32(cfg, "slots", &tc->slots);
-	take_size(cfg, "store", &tc->store_bytes);
+	take_keep(cfg, &tc->keep);
 	tc->automatic = cfg_getbool(cfg, "automatic") != cfg_false;
 	if ((s = cfg_getstr(cfg, "net")) != NULL)
 		tc->net_host = strcmp(s, "host") == 0;
@@ -512,7 +540,7 @@ config_tenant_read(const char *dir, const char *name, struct tenant_conf *tc)
 	cfg_opt_t opts[] = {
 		OPT_INT("id"), OPT_INT("host_uid"),
 		CFG_INT_LIST("uids", NULL, CFGF_NODEFAULT), OPT_INT("slots"),
-		OPT_STR("net"), OPT_STR("store"),
+		OPT_STR("net"), OPTS_KEEP,
 		CFG_BOOL("automatic", cfg_false, CFGF_NONE),
 		CFG_SEC("limits", limits, CFGF_NONE), CFG_END()
 	};
@@ -563,6 +591,21 @@ limits_text(FILE *f, const struct job_limits *l)
 	fprintf(f, "}\n");
 }
 
+static void
+keep_text(FILE *f, const struct keep_conf *k)
+{
+	if (k->store != 0)
+		fprintf(f, "store = \"%" PRIu64 "\"\n", k->store);
+	if (k->objects != 0)
+		fprintf(f, "objects = %" PRIu64 "\n", k->objects);
+	if (k->jobs != 0)
+		fprintf(f, "jobs = %" PRIu64 "\n", k->jobs);
+	if (k->logs != 0)
+		fprintf(f, "logs = \"%" PRIu64 "\"\n", k->logs);
+	if (k->keep_us != 0)
+		fprintf(f, "keep = \"%" PRIu64 "s\"\n", k->keep_us / 1000000);
+}
+
 char *
 config_tenant_text(const struct tenant_conf *tc, size_t *len)
 {
@@ -582,8 +625,7 @@ config_tenant_text(const struct tenant_conf *tc, size_t *len)
 		fprintf(f, "slots = %" PRIu32 "\n", tc->slots);
 	if (tc->net_host)
 		fprintf(f, "net = host\n");
-	if (tc->store_bytes != 0)
-		fprintf(f, "store = \"%" PRIu64 "\"\n", tc->store_bytes);
+	keep_text(f, &tc->keep);
 	if (tc->automatic)
 		fprintf(f, "automatic = true\n");
 	limits_text(f, &tc->limits);

@@ -13,6 +13,15 @@ struct uid_range {
 	uint32_t first, last;
 };
 
+/* What a tenant may keep, and how long; 0: the default, or no limit. */
+struct keep_conf {
+	uint64_t store;         /* bytes of objects, uncompressed */
+	uint64_t objects;
+	uint64_t jobs;          /* that are kept */
+	uint64_t logs;          /* bytes */
+	uint64_t keep_us;       /* an ended job */
+};
+
 /* What errandd.conf says, with every default filled in. */
 struct config {
 	char *path;             /* the file, or NULL: built-in values */
@@ -32,6 +41,7 @@ struct config {
 	int local_auto;         /* make tenants of local users */
 	int rootless;
 	struct job_limits defaults;
+	struct keep_conf keep;
 };
 
 /* One tenants.d/NAME.conf. */
@@ -44,7 +54,7 @@ struct tenant_conf {
 	uint32_t slots;         /* 0: the default */
 	uint8_t net_host;
 	uint8_t automatic;
-	uint64_t store_bytes;   /* 0: the default */
+	struct keep_conf keep;
 	struct job_limits limits; /* 0 in a member: the default */
 };
 

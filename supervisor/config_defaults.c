@@ -114,6 +114,11 @@ config_defaults(struct config *c)
 	c->slots = online();
 	c->idle_workers = 2;
 	c->stop_timeout_us = 10 * UINT64_C(1000000);
+	c->keep = (struct keep_conf){
+		.jobs = 10000,
+		.logs = 16384 * MIB,
+		.keep_us = 14 * 24 * HOUR,
+	};
 	c->defaults = (struct job_limits){
 		.cpus_milli = online() * 1000,
 		.pids = 2048,

@@ -380,6 +380,7 @@ bind_ask(struct conn *c)
 	m.u.bind.tenant_id = c->tenant->conf.id;
 	m.u.bind.rights = STORE_RIGHT_PUT | STORE_RIGHT_GET |
 	    STORE_RIGHT_JOBS;
+	tenant_quota(c->sup->tenants, c->tenant, &m.u.bind.quota);
 	c->store_fd = pair[1];
 	c->bind_request = store_request(c->sup->store, &m, pair[0], on_bound,
 	    c);

@@ -11,6 +11,7 @@
 #include "conn.h"
 #include "jobs.h"
 #include "lib/io.h"
+#include "keep.h"
 #include "lib/log.h"
 #include "proto/client_msg.h"
 #include "proto/client_msg.h"
@@ -79,6 +80,7 @@ settled(struct job *j)
 	TAILQ_REMOVE(&t->chain.waiting, j, settle);
 	j->settling = 0;
 	conn_job_state(j);
+	keep_settled(sup->keep, t);
 	job_free(j);
 	jobs_kick(sup->jobs);
 	chain_kick(sup, t);
@@ -174,6 +176,7 @@ settle_send(struct job *j)
 	m.u.settle.record.len = (size_t)n;
 	m.u.settle.receipt.p = receipt;
 	m.u.settle.receipt.len = (size_t)rlen;
+	m.u.settle.log_bytes = j->rec.log.bytes;
 	j->request = store_request(j->sup->store, &m, -1, on_settled, j);
 	return (j->request == 0 ? -1 : 0);
 }

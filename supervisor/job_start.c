@@ -61,7 +61,9 @@ store_channel(struct job *j, int *fd)
 	memset(&m, 0, sizeof(m));
 	m.op = STORE_BIND;
 	m.u.bind.tenant_id = j->rec.tenant_id;
-	m.u.bind.rights = STORE_RIGHT_PUT | STORE_RIGHT_GET;
+	m.u.bind.rights = STORE_RIGHT_PUT | STORE_RIGHT_GET |
+	    STORE_RIGHT_RESULTS;
+	tenant_quota(j->sup->tenants, j->tenant, &m.u.bind.quota);
 	if (store_request(j->sup->store, &m, pair[0], on_bound, NULL) == 0) {
 		io_close(&pair[1]);
 		return (-1);

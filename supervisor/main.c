@@ -42,6 +42,7 @@
 #include "conn.h"
 #include "exec_dispatch.h"
 #include "jobs.h"
+#include "keep.h"
 #include "lib/io.h"
 #include "lib/log.h"
 #include "listen.h"
@@ -236,6 +237,7 @@ on_recovered(struct sup *sup)
 	sup->recovered = 1;
 	jobs_store_back(sup->jobs);
 	conns_store_back(sup->conns);
+	keep_kick(sup->keep);
 	serve_look(serve);
 }
 
@@ -286,6 +288,7 @@ workers_make(struct sup *sup, const struct options *o)
 	if ((serve = serve_new(sup, ready_say, o->user &&
 	    !o->foreground)) == NULL ||
 	    (sup->jobs = jobs_new(sup)) == NULL ||
+	    (sup->keep = keep_new(sup)) == NULL ||
 	    (sup->conns = conns_new(sup, stop_child_down)) == NULL ||
 	    (sup->store = store_client_new(sup, on_store_up,
 	    stop_child_down, on_store_stuck)) == NULL ||
@@ -309,6 +312,7 @@ release(struct sup *sup)
 	pool_free(sup->pool);
 	exec_link_free(sup->exec);
 	store_client_free(sup->store);
+	keep_free(sup->keep);
 	cgroups_close(sup->cgroups);
 	tenants_close(sup->tenants);
 	state_close(sup);

@@ -10,6 +10,7 @@ struct conns;
 struct event_base;
 struct exec_link;
 struct jobs;
+struct keep;
 struct listeners;
 struct pool;
 struct store_client;
@@ -35,6 +36,7 @@ struct sup {
 	struct conns *conns;
 	struct listeners *listeners;
 	struct jobs *jobs;
+	struct keep *keep;
 	int state_fd;           /* directories below state_dir */
 	int keys_fd;
 	int logs_fd;

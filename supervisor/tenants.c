@@ -541,6 +541,69 @@ err0:
 	return (NULL);
 }
 
+/* What was given of ${ti}, in its table's words. */
+static void
+conf_change(struct tenant_conf *tc, const struct tenant_info *ti)
+{
+	const struct job_limits *l = &ti->limits;
+
+	if ((ti->given & TENANT_UIDS) != 0) {
+		tc->nuids = ti->nuids;
+		memcpy(tc->uids, ti->uids, sizeof(tc->uids));
+	}
+	if ((ti->given & TENANT_SLOTS) != 0)
+		tc->slots = ti->slots;
+	if ((ti->given & TENANT_NET) != 0)
+		tc->net_host = ti->net_host;
+	if ((ti->given & TENANT_STORE) != 0)
+		tc->keep.store = ti->store_bytes;
+	if ((ti->given & TENANT_OBJECTS) != 0)
+		tc->keep.objects = ti->store_objects;
+	if ((ti->given & TENANT_JOBS) != 0)
+		tc->keep.jobs = ti->jobs;
+	if ((ti->given & TENANT_LOGS) != 0)
+		tc->keep.logs = ti->log_bytes;
+	if ((ti->given & TENANT_KEEP) != 0)
+		tc->keep.keep_us = ti->keep_us;
+	if ((ti->given & TENANT_CPUS) != 0)
+		tc->limits.cpus_milli = l->cpus_milli;
+	if ((ti->given & TENANT_MEMORY) != 0)
+		tc->limits.memory = l->memory;
+	if ((ti->given & TENANT_PIDS) != 0)
+		tc->limits.pids = l->pids;
+	if ((ti->given & TENANT_DISK) != 0)
+		tc->limits.disk = l->disk;
+	if ((ti->given & TENANT_TIMEOUT) != 0)
+		tc->limits.runtime_us = l->runtime_us;
+}
+
+struct tenant *
+tenants_set(struct tenants *ts, struct tenant *who,
+    const struct tenant_info *ti, struct err *err)
+{
+	struct tenant_conf full = who->conf;
+	const struct tenant *t;
+	const char *why;
+
+	conf_change(&full, ti);
+	TAILQ_FOREACH(t, &ts->list, next)
+		if (t != who && (why = clash(&full, &t->conf,
+		    ts->cfg->rootless)) != NULL) {
+			(void)err_set(err, ERR_CONFLICT, "tenant %s: %s "
+			    "tenant %s; change that one first", full.name,
+			    why, t->conf.name);
+			return (NULL);
+		}
+	if (conf_write(ts, &full) == -1) {
+		log_warn("tenant %s", full.name);
+		(void)err_set(err, ERR_IO, "tenant %s cannot be written: %s",
+		    full.name, strerror(errno));
+		return (NULL);
+	}
+	who->conf = full;
+	return (who);
+}
+
 struct tenant *
 tenants_after(struct tenants *ts, uint32_t id)
 {
@@ -578,6 +641,33 @@ tenant_limits(const struct tenants *ts, const struct tenant *t,
 	PICK(l, d, changes);
 }
 
+void
+tenant_keep(const struct tenants *ts, const struct tenant *t,
+    struct keep_conf *k)
+{
+	const struct keep_conf *d = &ts->cfg->keep;
+
+	*k = t->conf.keep;
+	PICK(k, d, store);
+	PICK(k, d, objects);
+	PICK(k, d, jobs);
+	PICK(k, d, logs);
+	PICK(k, d, keep_us);
+}
+
+void
+tenant_quota(const struct tenants *ts, const struct tenant *t,
+    struct store_quota *q)
+{
+	struct keep_conf k;
+
+	tenant_keep(ts, t, &k);
+	q->bytes = k.store;
+	q->objects = k.objects;
+	q->jobs = k.jobs;
+	q->log_bytes = k.logs;
+}
+
 uint32_t
 tenant_slots(const struct tenants *ts, const struct tenant *t)
 {
@@ -588,6 +678,8 @@ void
 tenant_show(const struct tenants *ts, const struct tenant *t,
     struct tenant_info *ti)
 {
+	struct keep_conf k;
+
 	memset(ti, 0, sizeof(*ti));
 	memcpy(ti->name, t->conf.name, sizeof(ti->name));
 	ti->id = t->conf.id;
@@ -597,7 +689,12 @@ tenant_show(const struct tenants *ts, const struct tenant *t,
 	ti->slots = tenant_slots(ts, t);
 	ti->net_host = t->conf.net_host;
 	ti->automatic = t->conf.automatic;
-	ti->store_bytes = t->conf.store_bytes;
+	tenant_keep(ts, t, &k);
+	ti->store_bytes = k.store;
+	ti->store_objects = k.objects;
+	ti->jobs = k.jobs;
+	ti->log_bytes = k.logs;
+	ti->keep_us = k.keep_us;
 	tenant_limits(ts, t, &ti->limits);
 	ti->running = t->running;
 	ti->queued = t->queued;

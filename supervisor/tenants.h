@@ -7,6 +7,7 @@
 
 #include "config.h"
 #include "proto/snapshot_msg.h"
+#include "proto/store_msg.h"
 
 struct job;
 
@@ -36,6 +37,7 @@ struct tenant {
 	int gone;
 	uint32_t running;
 	uint32_t queued;
+	uint32_t settled;       /* since old jobs were looked for */
 	struct chain chain;
 };
 
@@ -70,6 +72,14 @@ struct tenant *tenants_by_uid(struct tenants *, uint32_t, struct err *);
 struct tenant *tenants_add(struct tenants *, const struct tenant_conf *,
     struct err *);
 
+/**
+ * tenants_set(t, who, ti, err):
+ * Change what ti->given says of a tenant; its file is durable when this
+ * returns.  NULL with ${err} filled: then nothing has changed.
+ */
+struct tenant *tenants_set(struct tenants *, struct tenant *,
+    const struct tenant_info *, struct err *);
+
 /* The one with the least id above ${id}, not gone, or NULL. */
 struct tenant *tenants_after(struct tenants *, uint32_t);
 
@@ -79,6 +89,11 @@ struct tenant *tenants_next(struct tenants *, struct tenant *);
 /* The limits of its jobs: what it may ask at most, and gets by default. */
 void tenant_limits(const struct tenants *, const struct tenant *,
     struct job_limits *);
+/* What it may keep: its own limits, else the defaults. */
+void tenant_keep(const struct tenants *, const struct tenant *,
+    struct keep_conf *);
+void tenant_quota(const struct tenants *, const struct tenant *,
+    struct store_quota *);
 uint32_t tenant_slots(const struct tenants *, const struct tenant *);
 
 void tenant_show(const struct tenants *, const struct tenant *,

@@ -10,6 +10,7 @@
 #include "handlers.h"
 #include "lib/size.h"
 #include "session.h"
+#include "store_client.h"
 #include "stream.h"
 #include "sup.h"
 
@@ -24,11 +25,45 @@ struct admin {
 	struct tenant_info *tenants;    /* PAGE of them */
 };
 
+/* What the tenant uses, in the client's words. */
+static void
+used_fill(struct client_reply *r, const struct store_usage *u)
+{
+	r->has_used = 1;
+	r->used.store_bytes = u->bytes;
+	r->used.store_objects = u->objects;
+	r->used.jobs = u->jobs;
+	r->used.log_bytes = u->log_bytes;
+	r->quota.store_bytes = u->quota.bytes;
+	r->quota.store_objects = u->quota.objects;
+	r->quota.jobs = u->quota.jobs;
+	r->quota.log_bytes = u->quota.log_bytes;
+}
+
+/* Without the store, the rest is worth telling. */
+static void
+on_usage(void *cookie, const struct store_msg *m, int *fd)
+{
+	struct stream *st = cookie;
+	const struct session_host *h = &st->s->host;
+	struct client_reply r;
+
+	(void)fd;
+	memset(&r, 0, sizeof(r));
+	if (m->op == STORE_OK)
+		used_fill(&r, &m->u.ok.usage);
+	r.kind = CLIENT_INFO_REPLY;
+	r.limits = h->limits;
+	r.cpus = h->cpus;
+	r.memory = h->memory;
+	r.net_host = h->net_host;
+	stream_reply(st, &r, 0);
+}
+
 void
 info_open(struct stream *st, const struct client_open *o)
 {
-	const struct session_host *h = &st->s->host;
-	struct client_reply r;
+	struct store_msg m;
 
 	(void)o;
 	if (!st->s->bound) {
@@ -36,13 +71,16 @@ info_open(struct stream *st, const struct client_open *o)
 		    "this host; \"errandctl status\" tells about it");
 		return;
 	}
-	memset(&r, 0, sizeof(r));
-	r.kind = CLIENT_INFO_REPLY;
-	r.limits = h->limits;
-	r.cpus = h->cpus;
-	r.memory = h->memory;
-	r.net_host = h->net_host;
-	stream_reply(st, &r, 0);
+	memset(&m, 0, sizeof(m));
+	m.op = STORE_USAGE;
+	store_request(st->s->store, &m, -1, on_usage, st);
+}
+
+void
+info_done(struct stream *st)
+{
+	if (st->s->store != NULL)
+		store_cancel(st->s->store, st);
 }
 
 static void on_admin(void *, const struct snap_msg *, int *);

@@ -37,7 +37,7 @@ static const struct route routes[] = {
 	{ CLIENT_RECEIPT, ROUTE_TENANT, ROUTE_NO_DATA, 16,
 	    receipt_open_stream, NULL, NULL, NULL, NULL },
 	{ CLIENT_INFO, ROUTE_TENANT | ROUTE_CONTROL, ROUTE_NO_DATA, 4,
-	    info_open, NULL, NULL, NULL, NULL },
+	    info_open, NULL, NULL, NULL, info_done },
 	{ CLIENT_ADMIN, ROUTE_CONTROL, ROUTE_NO_DATA, 4,
 	    admin_open, NULL, NULL, NULL, admin_done },
 	{ CLIENT_CARE, ROUTE_CONTROL, ROUTE_NO_DATA, 4,

@@ -44,6 +44,7 @@ void jobs_done(struct stream *);
 
 /* admin.c: the host itself. */
 void info_open(struct stream *, const struct client_open *);
+void info_done(struct stream *);
 void admin_open(struct stream *, const struct client_open *);
 void admin_done(struct stream *);
 

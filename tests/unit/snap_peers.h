@@ -439,6 +439,17 @@ store_job_list(struct world *w, const struct store_msg *q)
 }
 
 static void
+store_usage(struct world *w, const struct store_msg *q)
+{
+	struct store_msg m;
+
+	store_ok(&m, q);
+	m.u.ok.usage.bytes = 4321;
+	m.u.ok.usage.quota.bytes = 1 << 20;
+	store_send(w, &m, -1);
+}
+
+static void
 store_step(struct world *w)
 {
 	static uint8_t buf[CHAN_MSG_MAX];
@@ -473,6 +484,9 @@ store_step(struct world *w)
 		break;
 	case STORE_JOB_LIST:
 		store_job_list(w, &m);
+		break;
+	case STORE_USAGE:
+		store_usage(w, &m);
 		break;
 	default:
 		fail_msg("the worker asked the store op %u", m.op);

@@ -101,6 +101,8 @@ test_pipelined(void **state)
 	must_be(s, CLIENT_INFO_REPLY);
 	assert_int_equal(s->last.cpus, 4);
 	assert_int_equal(s->last.limits.pids, 99);
+	assert_int_equal(s->last.used.store_bytes, 4321);
+	assert_int_equal(s->last.quota.store_bytes, 1 << 20);
 	world_done(w);
 }
 

@@ -173,7 +173,11 @@ test_tenant(void **state)
 	tc.uids[1] = 4000000000;
 	tc.slots = 3;
 	tc.net_host = 1;
-	tc.store_bytes = 12345;
+	tc.keep.store = 12345;
+	tc.keep.objects = 5000000000;
+	tc.keep.jobs = 70;
+	tc.keep.logs = 1 << 20;
+	tc.keep.keep_us = 7200000000;
 	tc.limits.cpus_milli = 2500;
 	tc.limits.memory = 1 << 20;
 	tc.limits.runtime_us = 90000000;

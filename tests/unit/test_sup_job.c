@@ -196,6 +196,15 @@ __wrap_pidfd_dead(int fd)
 }
 
 void
+__wrap_tenant_quota(const struct tenants *ts, const struct tenant *t,
+    struct store_quota *q)
+{
+	(void)ts;
+	(void)t;
+	memset(q, 0, sizeof(*q));
+}
+
+void
 __wrap_tenant_limits(const struct tenants *ts, const struct tenant *t,
     struct job_limits *l)
 {
