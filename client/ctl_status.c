@@ -41,6 +41,13 @@ show(const struct admin_status *a)
 		printf("store      %s: %s\n", a->store_up == 0 ?
 		    "cannot be opened" : "not up yet", out_escape(a->store_note,
 		    strlen(a->store_note)));
+	printf("sandboxes  %u ready, %u being made; %llu jobs found one, %llu "
+	    "did not\n", a->sandboxes, a->sandboxes_making,
+	    (unsigned long long)a->sandboxes_warm,
+	    (unsigned long long)a->sandboxes_cold);
+	if (a->sandbox_note[0] != '\0')
+		printf("           none are made for now: %s\n",
+		    out_escape(a->sandbox_note, strlen(a->sandbox_note)));
 	if (a->note[0] != '\0')
 		printf("note       %s\n", out_escape(a->note,
 		    strlen(a->note)));
@@ -105,6 +112,25 @@ store_json(const struct admin_status *a)
 }
 
 static json_t *
+sandboxes_json(const struct admin_status *a)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "ready", json_integer(a->sandboxes));
+	json_object_set_new(o, "making", json_integer(a->sandboxes_making));
+	json_object_set_new(o, "warm",
+	    json_integer((json_int_t)a->sandboxes_warm));
+	json_object_set_new(o, "cold",
+	    json_integer((json_int_t)a->sandboxes_cold));
+	json_object_set_new(o, "made",
+	    json_integer((json_int_t)a->sandboxes_made));
+	json_object_set_new(o, "failed",
+	    json_integer((json_int_t)a->sandboxes_failed));
+	json_object_set_new(o, "note", json_string(a->sandbox_note));
+	return (o);
+}
+
+static json_t *
 status_json(const struct admin_status *a)
 {
 	json_t *o = json_object(), *v = json_array();
@@ -120,6 +146,7 @@ status_json(const struct admin_status *a)
 	json_object_set_new(o, "cgroup", json_string(a->cgroup));
 	json_object_set_new(o, "note", json_string(a->note));
 	json_object_set_new(o, "store", store_json(a));
+	json_object_set_new(o, "sandboxes", sandboxes_json(a));
 	for (i = 0; i < a->nprocs; i++)
 		json_array_append_new(v, proc_json(&a->procs[i]));
 	json_object_set_new(o, "processes", v);

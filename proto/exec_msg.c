@@ -17,21 +17,18 @@ static const struct field hello_fields[] = {
 };
 static MAP(hello_map, T, errand__exec__hello__descriptor, hello_fields, NULL);
 
-static const struct field run_fields[] = {
-	JOB(u.run.job, 1),
-	UINT(u.run.flags, 0, EXEC_RUN_VALUES),
-	UINT(u.run.host_uid, 0, UINT32_MAX),
-	UINT(u.run.net, 0, JOB_NET_HOST),
-	BOOL(u.run.as_root),
-	REF(u.run.root, REF_NONE | REF_TREE),
-	REF(u.run.spec, REF_CONTENT),
-	UINT(u.run.spec_len, 1, LIMIT_SPEC),
-	SUB(u.run.limits, 0, &limits_map),
+static const struct field prepare_fields[] = {
+	JOB(u.prepare.sandbox, 1),
+	UINT(u.prepare.host_uid, 0, UINT32_MAX),
+	UINT(u.prepare.net, 0, JOB_NET_HOST),
+	BOOL(u.prepare.as_root),
+	UINT(u.prepare.scratch, 0, BIG),
 };
-static MAP(run_map, T, errand__exec__run__descriptor, run_fields, NULL);
+static MAP(prepare_map, T, errand__exec__prepare__descriptor, prepare_fields,
+    NULL);
 
 static const struct field gone_fields[] = {
-	JOB(u.gone.job, 1),
+	JOB(u.gone.sandbox, 1),
 	UINT(u.gone.status, 0, UINT32_MAX),
 };
 static MAP(gone_map, T, errand__exec__gone__descriptor, gone_fields, NULL);
@@ -40,7 +37,7 @@ static MAP(gone_map, T, errand__exec__gone__descriptor, gone_fields, NULL);
 
 static const struct row rows[] = {
 	{ EXEC_HELLO, 0, 0, N(HELLO), &hello_map },
-	{ EXEC_RUN, 0, 0, N(RUN), &run_map },
+	{ EXEC_PREPARE, 0, 0, N(PREPARE), &prepare_map },
 	{ EXEC_GONE, 0, 0, N(GONE), &gone_map },
 };
 

@@ -10,14 +10,11 @@
 /* Supervisor and errand-exec (fd 3). */
 enum exec_op {
 	EXEC_HELLO = 1,         /* worker's first */
-	EXEC_RUN,               /* sup: + 3 or 4 fds: job channel, store
-				 * channel, log (append only), values (sealed
-				 * memfd) */
+	EXEC_PREPARE,           /* sup: + 1 fd: job channel.  Make a keeper and
+				 * its sandbox, for one job of this tenant */
 	EXEC_GONE,              /* exec: a keeper has ended */
 	EXEC_OP__MAX
 };
-
-#define EXEC_RUN_VALUES 0x1     /* the fourth descriptor is there */
 
 struct exec_msg {
 	uint8_t op;
@@ -29,20 +26,17 @@ struct exec_msg {
 			char note[LIMIT_TEXT];  /* why not */
 		} hello;
 		struct {
-			char job[JOB_ID_LEN + 1];
-			uint32_t flags;
+			char sandbox[JOB_ID_LEN + 1];
 			uint32_t host_uid;      /* the tenant's; names its
 						 * directory under the work
 						 * root */
 			uint8_t net;
 			uint8_t as_root;
-			struct obj_ref root;
-			struct obj_ref spec;
-			uint64_t spec_len;
-			struct job_limits limits;
-		} run;
+			uint64_t scratch;       /* bytes of /tmp and its like,
+						 * 0: the default */
+		} prepare;
 		struct {
-			char job[JOB_ID_LEN + 1];
+			char sandbox[JOB_ID_LEN + 1];
 			int32_t status;         /* as waitpid */
 		} gone;
 	} u;

@@ -39,6 +39,16 @@ static const struct field result_fields[] = {
 static MAP(jobc_result_map, T, errand__job__result__descriptor, result_fields,
     NULL);
 
+static const struct field run_fields[] = {
+	JOB(u.run.job, 1),
+	UINT(u.run.flags, 0, JOBC_RUN_VALUES),
+	REF(u.run.root, REF_NONE | REF_TREE),
+	REF(u.run.spec, REF_CONTENT),
+	UINT(u.run.spec_len, 1, LIMIT_SPEC),
+	SUB(u.run.limits, 0, &limits_map),
+};
+static MAP(run_map, T, errand__job__run__descriptor, run_fields, NULL);
+
 #define N(name) ERRAND__JOB__MSG__OP_##name
 #define ROW(op, map) { JOBC_##op, 0, 0, N(op), &map }
 
@@ -56,6 +66,8 @@ static const struct row rows[] = {
 	ROW(ENDED, empty_map),
 	ROW(RESULT, jobc_result_map),
 	ROW(STORE, empty_map),
+	ROW(READY, empty_map),
+	ROW(RUN, run_map),
 };
 
 const struct edge job_edge = {

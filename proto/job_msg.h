@@ -9,14 +9,19 @@
 
 /*
  * Supervisor and one sandbox's keeper, on the job channel: it concerns that
- * job and no other.  In this order, each at most once but LOG, SIGNAL and
- * STORE:
+ * sandbox, and the one job that is run in it, and no other.  In this order,
+ * each at most once but LOG, SIGNAL and STORE:
  *
  *   keeper  MAP     + 1 fd: pidfd of itself, in its new user namespace
  *   sup     MAPPED  the uid and gid maps are written
  *   keeper  PLACE   + 1 fd: pidfd of pid 1 of the sandbox
  *   sup     PLACED  + 0 to 8 fds: it is in the job's cgroups, or (on v1) joins
  *                   them by writing "0" into each descriptor
+ *   keeper  READY   it waits for a command.  Without RUN before it: one has run
+ *                   in it, so that it is known to work
+ *   sup     RUN     + 2 or 3 fds: store channel, log (append only), values
+ *                   (sealed memfd): the job.  May come at any time, before
+ *                   READY or long after it
  *   sup     GO      the start is durable: execute (may come at any time after
  *                   RUN; the keeper waits for it before it executes)
  *   keeper  STARTED the command has been executed
@@ -32,7 +37,19 @@
 enum job_op {
 	JOBC_HELLO = 1, JOBC_MAP, JOBC_MAPPED, JOBC_PLACE, JOBC_PLACED, JOBC_GO,
 	JOBC_STARTED, JOBC_LOG, JOBC_LOGACK, JOBC_SIGNAL, JOBC_ENDED,
-	JOBC_RESULT, JOBC_STORE, JOBC_OP__MAX
+	JOBC_RESULT, JOBC_STORE, JOBC_READY, JOBC_RUN, JOBC_OP__MAX
+};
+
+#define JOBC_RUN_VALUES 0x1     /* the third descriptor is there */
+
+/* A job, as its sandbox has to know it. */
+struct job_run {
+	char job[JOB_ID_LEN + 1];
+	uint32_t flags;
+	struct obj_ref root;
+	struct obj_ref spec;
+	uint64_t spec_len;
+	struct job_limits limits;
 };
 
 struct job_msg {
@@ -43,6 +60,7 @@ struct job_msg {
 		uint64_t log_bytes;     /* LOG: payload so far */
 		uint8_t signal;         /* SIGNAL: 1 to 64 */
 		struct job_result result;
+		struct job_run run;
 	} u;
 };
 

@@ -93,6 +93,13 @@ static const struct field admin_status_fields[] = {
 	ARRAY(procs, nprocs, LIMIT_PROCS, &proc_info_map),
 	TEXT(store_note),
 	UINT(store_up, 0, 2),
+	UINT(sandboxes, 0, UINT32_MAX),
+	UINT(sandboxes_making, 0, UINT32_MAX),
+	UINT(sandboxes_warm, 0, BIG),
+	UINT(sandboxes_cold, 0, BIG),
+	UINT(sandboxes_made, 0, BIG),
+	UINT(sandboxes_failed, 0, BIG),
+	TEXT(sandbox_note),
 };
 MAP(admin_status_map, T, errand__snapshot__admin_status__descriptor,
     admin_status_fields, NULL);

@@ -110,6 +110,12 @@ struct admin_status {
 	char note[LIMIT_TEXT];  /* what does not hold on this host */
 	uint64_t store_objects, store_bytes, store_pack_bytes, store_jobs,
 	    store_free, store_commits, store_flushes;
+	uint32_t sandboxes;     /* ready, without a job */
+	uint32_t sandboxes_making;
+	/* so far: jobs that found one ready, or did not; made; that failed */
+	uint64_t sandboxes_warm, sandboxes_cold, sandboxes_made,
+	    sandboxes_failed;
+	char sandbox_note[LIMIT_TEXT];  /* why none are made, or "" */
 	uint32_t nprocs;
 	struct proc_info procs[LIMIT_PROCS];
 	char store_note[LIMIT_TEXT];    /* why the store is not up */

@@ -23,6 +23,7 @@
 #include "lib/io.h"
 #include "lib/log.h"
 #include "pool.h"
+#include "sandbox_pool.h"
 #include "proto/client_msg.h"
 #include "store_client.h"
 #include "sup.h"
@@ -192,6 +193,7 @@ status_fill(struct sup *sup, struct admin_status *s)
 	    cgroups_kind(sup->cgroups));
 	note_fill(sup, s);
 	store_fill(sup, s);
+	sandbox_pool_show(sup->sandboxes, s);
 	procs_fill(sup, s);
 }
 

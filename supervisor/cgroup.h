@@ -37,11 +37,19 @@ const char *cgroups_note(const struct cgroups *);       /* "" or a sentence */
 int cgroups_hold(const struct cgroups *, unsigned int);
 
 /**
- * cgroup_new(cgs, job, limits):
- * Make a job's groups and write its limits.  Without cgroups it is an object
+ * cgroup_new(cgs, id, limits):
+ * Make a sandbox's groups and write its limits.  Without cgroups it is an object
  * without effect.  NULL with errno on failure.
  */
 struct cgroup *cgroup_new(struct cgroups *, const char *,
+    const struct job_limits *);
+
+/**
+ * cgroup_limit(cg, had, limits):
+ * Hold it to other limits than ${had}, which it was made with.  0, or -1 with
+ * errno.
+ */
+int cgroup_limit(struct cgroup *, const struct job_limits *,
     const struct job_limits *);
 
 /**

@@ -49,7 +49,7 @@ int cg_read(int, const char *, char *, size_t);
 /* Kill all that are in the groups behind these descriptors. */
 void cg_kill(const struct cgroups *, const int *);
 
-/* Write a job's limits.  0, or -1 with errno. */
+/* Write a job's limits; 0 in one leaves it as it is.  0, or -1 with errno. */
 int cg_limits(const struct cgroup *, const struct job_limits *);
 
 #endif /* !ERRAND_CGROUP_INTERNAL_H */

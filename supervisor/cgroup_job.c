@@ -213,6 +213,42 @@ limits_v1(const struct cgroup *cg, const struct job_limits *l)
 	return (0);
 }
 
+/* As it is before anybody wrote a limit. */
+static int
+unlimit(const struct cgroup *cg, const struct job_limits *l)
+{
+	int fd, rc = 0;
+
+	if (l->memory != 0 && (fd = fd_of(cg, CG_MEMORY)) != -1 &&
+	    cg->cgs->v2)
+		rc |= cg_write(fd, "memory.max", "max");
+	else if (l->memory != 0 && fd_of(cg, CG_MEMORY) != -1) {
+		fd = fd_of(cg, CG_MEMORY);
+		(void)cg_write(fd, "memory.memsw.limit_in_bytes", "-1");
+		rc |= cg_write(fd, "memory.limit_in_bytes", "-1");
+	}
+	if (l->pids != 0 && (fd = fd_of(cg, CG_PIDS)) != -1)
+		rc |= cg_write(fd, "pids.max", "max");
+	if (l->cpus_milli != 0 && (fd = fd_of(cg, CG_CPU)) != -1)
+		rc |= cg->cgs->v2 ? cg_write(fd, "cpu.max", "max") :
+		    cg_write(fd, "cpu.cfs_quota_us", "-1");
+	return (rc == 0 ? 0 : -1);
+}
+
+/* What was written before is taken back first: that a limit may be raised does
+ * not depend on the order then. */
+int
+cgroup_limit(struct cgroup *cg, const struct job_limits *had,
+    const struct job_limits *l)
+{
+	if (cg == NULL || cg->cgs->nh == 0 || (had->memory == l->memory &&
+	    had->pids == l->pids && had->cpus_milli == l->cpus_milli))
+		return (0);
+	if (unlimit(cg, had) == -1)
+		return (-1);
+	return (cg_limits(cg, l));
+}
+
 int
 cg_limits(const struct cgroup *cg, const struct job_limits *l)
 {

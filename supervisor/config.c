@@ -102,6 +102,8 @@ static const struct bound {
 } bounds[] = {
 	{ "slots",        1, 1024 },
 	{ "idle_workers", 1, 64 },
+	{ "idle_sandboxes", 0, 4096 },
+	{ "tenant_sandboxes", 1, 4096 },
 	{ "pids",         4, 4194304 },
 	{ "changes",      1, 100000000 },
 	{ "id",           1, 65536 },
@@ -242,6 +244,8 @@ static const struct check main_checks[] = {
 	{ "cgroup_root", check_path }, { "admin_group", check_group },
 	{ "worker_uids", check_range }, { "tenant_uids", check_range },
 	{ "slots", check_bound }, { "idle_workers", check_bound },
+	{ "idle_sandboxes", check_bound },
+	{ "tenant_sandboxes", check_bound },
 	{ "host_name", check_host }, { "local_tenants", check_word },
 	{ "stop_timeout", check_duration },
 	{ "defaults|slots", check_bound },
@@ -388,6 +392,8 @@ config_take(cfg_t *cfg, struct config *c)
 		c->local_auto = strcmp(s, "auto") == 0;
 	take_u32(cfg, "slots", &c->slots);
 	take_u32(cfg, "idle_workers", &c->idle_workers);
+	take_u32(cfg, "idle_sandboxes", &c->idle_sandboxes);
+	take_u32(cfg, "tenant_sandboxes", &c->tenant_sandboxes);
 	take_duration(cfg, "stop_timeout", &c->stop_timeout_us);
 	if (def != NULL) {
 		take_limits(def, &c->defaults);
@@ -410,7 +416,8 @@ config_parse(struct config *c)
 		OPT_STR("host_name"), OPT_STR("worker_uids"),
 		OPT_STR("tenant_uids"), OPT_STR("local_tenants"),
 		OPT_STR("stop_timeout"), OPT_INT("slots"),
-		OPT_INT("idle_workers"),
+		OPT_INT("idle_workers"), OPT_INT("idle_sandboxes"),
+		OPT_INT("tenant_sandboxes"),
 		CFG_SEC("defaults", defaults, CFGF_NONE), CFG_END()
 	};
 	cfg_t *cfg;

@@ -37,6 +37,8 @@ struct config {
 	uint32_t slots;         /* jobs that run at once */
 	uint32_t tenant_slots;  /* of one tenant, by default */
 	uint32_t idle_workers;  /* snapshot workers kept warm */
+	uint32_t idle_sandboxes;        /* kept ready, at most */
+	uint32_t tenant_sandboxes;      /* of those, of one tenant */
 	uint64_t stop_timeout_us;
 	int local_auto;         /* make tenants of local users */
 	int rootless;

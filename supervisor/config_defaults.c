@@ -113,6 +113,8 @@ config_defaults(struct config *c)
 	c->tenant_uids = (struct uid_range){ 1879113728, 1879179263 };
 	c->slots = online();
 	c->idle_workers = 2;
+	c->idle_sandboxes = 32;
+	c->tenant_sandboxes = 16;
 	c->stop_timeout_us = 10 * UINT64_C(1000000);
 	c->keep = (struct keep_conf){
 		.jobs = 10000,

@@ -1,6 +1,6 @@
 /*
- * The channel to errand-exec: sends RUN, hears HELLO and GONE.  What keepers
- * say comes on channels of their own, in job_dispatch.c.
+ * The channel to errand-exec: sends PREPARE, hears HELLO and GONE.  What keepers
+ * say comes on channels of their own, in sandbox_dispatch.c and job_dispatch.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 #include "lib/io.h"
 #include "lib/log.h"
 #include "roles.h"
+#include "sandbox_pool.h"
 #include "sup.h"
 
 struct exec_link {
@@ -44,16 +45,17 @@ on_hello(struct exec_link *x, const struct exec_msg *m)
 	return (0);
 }
 
-/* Settled jobs are forgotten: their keepers end after their result. */
+/* Those of settled jobs are forgotten: keepers end after their result. */
 static int
 on_gone_msg(struct exec_link *x, const struct exec_msg *m)
 {
-	struct job *j;
+	struct sandbox *b;
 
 	if (child_state(x->child) != CHILD_UP)
 		return (-1);
-	if ((j = jobs_find(x->sup->jobs, m->u.gone.job)) != NULL)
-		job_keeper_gone(j, m->u.gone.status);
+	if ((b = sandbox_pool_find(x->sup->sandboxes,
+	    m->u.gone.sandbox)) != NULL)
+		sandbox_gone(b, m->u.gone.status);
 	return (0);
 }
 
@@ -86,6 +88,7 @@ on_up(void *cookie)
 {
 	struct exec_link *x = cookie;
 
+	sandbox_pool_exec_up(x->sup->sandboxes);
 	x->up(x->sup);
 }
 
@@ -97,6 +100,7 @@ on_gone(void *cookie)
 	x->userns = 0;
 	x->note[0] = '\0';
 	jobs_exec_lost(x->sup->jobs);
+	sandbox_pool_exec_lost(x->sup->sandboxes);
 }
 
 static void
@@ -162,19 +166,13 @@ exec_link_ready(const struct exec_link *x, const char **why)
 }
 
 int
-exec_link_run(struct exec_link *x, const struct exec_msg *m, const int *fds,
-    size_t nfds)
+exec_link_prepare(struct exec_link *x, const struct exec_msg *m, int fd)
 {
 	ssize_t n;
-	size_t i;
-	int fd;
 
 	if ((n = exec_msg_pack(m, x->buf, sizeof(x->buf))) == -1) {
-		for (i = 0; i < nfds; i++) {
-			fd = fds[i];
-			io_close(&fd);
-		}
+		io_close(&fd);
 		return (-1);
 	}
-	return (child_send(x->child, x->buf, (size_t)n, fds, nfds));
+	return (child_send(x->child, x->buf, (size_t)n, &fd, 1));
 }

@@ -19,10 +19,10 @@ struct child *exec_link_child(struct exec_link *);
 int exec_link_ready(const struct exec_link *, const char **);
 
 /**
- * exec_link_run(x, m, fds, nfds):
- * Send a RUN.  The descriptors are taken.  0 or -1.
+ * exec_link_prepare(x, m, fd):
+ * Send a PREPARE with the keeper's end of its channel, which is taken.  0 or
+ * -1.
  */
-int exec_link_run(struct exec_link *, const struct exec_msg *, const int *,
-    size_t);
+int exec_link_prepare(struct exec_link *, const struct exec_msg *, int);
 
 #endif /* !ERRAND_EXEC_DISPATCH_H */

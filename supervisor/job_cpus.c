@@ -52,7 +52,7 @@ job_cpus(struct job *j)
 	loads(j, load);
 	while (n-- > 0)
 		CPU_SET(least(&all, &j->cpus, load), &j->cpus);
-	if (cpus_priv(j->pid1_fd, &j->cpus) == -1) {
+	if (cpus_priv(j->box->pid1_fd, &j->cpus) == -1) {
 		log_warn("job %s: the processors it sees", j->rec.id);
 		CPU_ZERO(&j->cpus);
 	}

@@ -16,7 +16,6 @@
 #include "config.h"
 #include "job_dispatch.h"
 #include "jobs.h"
-#include "lib/chan.h"
 #include "lib/io.h"
 #include "lib/log.h"
 #include "sup.h"
@@ -46,9 +45,8 @@ job_kill(struct job *j)
 {
 	if (j->phase >= KEEPER_MAPPED && j->phase < KEEPER_DONE)
 		signal_send(j, SIGKILL);
-	kill_priv(j->pid1_fd);
-	if (j->cgroup != NULL)
-		cgroup_kill(j->cgroup);
+	if (j->box != NULL)
+		sandbox_kill(j->box);
 }
 
 static void
@@ -147,8 +145,7 @@ cancel_waiting(struct job *j)
 		job_finish(j);
 	} else if (!j->go) {
 		job_kill(j);
-		chan_free(j->chan);
-		j->chan = NULL;
+		sandbox_close(j->box);
 		j->phase = KEEPER_DONE;
 		job_finish(j);
 	} else
@@ -203,8 +200,11 @@ job_ended(struct job *j)
 
 	job_timer(j, WAIT_COLLECT, COLLECT_US);
 	j->rec.times.ended = io_real_us();
-	if (j->cgroup != NULL)
-		cgroup_usage(j->cgroup, &j->rec.usage, &pids_hit);
+	if (j->box != NULL && j->box->cgroup != NULL)
+		cgroup_usage(j->box->cgroup, &j->rec.usage, &pids_hit);
+	/* What its sandbox took to be made is not the job's. */
+	if (j->box != NULL && j->rec.usage.cpu_us > j->box->cpu_made)
+		j->rec.usage.cpu_us -= j->box->cpu_made;
 	j->pids_hit = pids_hit;
 	if (j->rec.state != JOB_SETTLING) {
 		j->rec.state = JOB_SETTLING;
@@ -266,8 +266,7 @@ void
 job_result(struct job *j)
 {
 	result_take(j);
-	chan_free(j->chan);
-	j->chan = NULL;
+	sandbox_close(j->box);
 	job_finish(j);
 }
 
@@ -287,43 +286,9 @@ job_keeper_lost(struct job *j, const char *why)
 	j->phase = KEEPER_DONE;
 	j->orphan = 1;
 	j->rec.log.bytes = j->log_bytes;
-	kill_priv(j->keeper_fd);
-	chan_free(j->chan);
-	j->chan = NULL;
+	kill_priv(j->box->keeper_fd);
+	sandbox_close(j->box);
 	job_finish(j);
-}
-
-void
-job_keeper_gone(struct job *j, int status)
-{
-	if (j->phase == KEEPER_DONE || j->phase == KEEPER_NONE)
-		return;
-	log_debug("job %s: keeper ended with %d", j->rec.id, status);
-	if (j->phase == KEEPER_NEW)
-		job_keeper_lost(j, "its sandbox could not be made");
-	/* Else its last messages may still be unread; the channel's end says
-	 * so. */
-}
-
-static int
-all_dead(struct job *j)
-{
-	if (j->pid1_fd != -1 && !pidfd_dead(j->pid1_fd))
-		return (0);
-	if (j->orphan && j->keeper_fd != -1 && !pidfd_dead(j->keeper_fd))
-		return (0);
-	return (j->cgroup == NULL || cgroup_empty(j->cgroup));
-}
-
-/* What its keeper would have removed. */
-static void
-orphan_remove(const struct job *j)
-{
-	const struct sup *sup = j->sup;
-	uint32_t uid = j->tenant->conf.host_uid;
-
-	workdir_remove_priv(sup->work_fd, uid, sup->cfg->rootless ? getgid() :
-	    uid, j->rec.id);
 }
 
 /*
@@ -339,7 +304,7 @@ job_finish(struct job *j)
 	j->doomed = 1;
 	if (j->request != 0 || !j->published || j->settling)
 		return;
-	if (!all_dead(j)) {
+	if (j->box != NULL && !sandbox_dead(j->box, j->orphan)) {
 		job_kill(j);
 		if (j->wait_until == 0)
 			j->wait_until = now + EMPTY_US;
@@ -351,7 +316,7 @@ job_finish(struct job *j)
 	} else
 		j->rec.cleanup = 1;
 	job_timer(j, WAIT_NONE, 0);
-	if (j->orphan)
-		orphan_remove(j);
+	if (j->orphan && j->box != NULL)
+		sandbox_orphan(j->box);
 	job_settle(j);
 }

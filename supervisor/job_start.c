@@ -1,16 +1,11 @@
 /*
  * What a job needs from us to run, and the RUN and GO that follow.  Makes its
- * channels here, and has its directory, cgroup and log made by priv.c, cgroup.c
- * and logs.c.  Executes nothing: errand-exec does.
+ * store channel here; its sandbox is one of sandbox_pool.c's or a new one of
+ * sandbox.c's, its log made by logs.c.  Executes nothing: errand-exec does.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "cgroup.h"
-#include "config.h"
-#include "exec_dispatch.h"
 #include "job_dispatch.h"
 #include "jobs.h"
 #include "lib/chan.h"
@@ -18,15 +13,15 @@
 #include "lib/log.h"
 #include "logs.h"
 #include "proto/client_msg.h"
+#include "sandbox_pool.h"
 #include "store_client.h"
 #include "sup.h"
-#include "tenants.h"
 
 /* A large tree takes a while to be written; a slot is not held for ever. */
 #define START_US        (UINT64_C(900) * 1000000)
 
 /* Descriptors of a RUN, in its order. */
-enum { RUN_JOB, RUN_STORE, RUN_LOG, RUN_VALUES, RUN__MAX };
+enum { RUN_STORE, RUN_LOG, RUN_VALUES, RUN__MAX };
 
 static void
 fds_close(int *fds)
@@ -78,7 +73,7 @@ job_store_again(struct job *j)
 	struct job_msg m;
 	int fd;
 
-	if (j->chan == NULL || j->phase >= KEEPER_DONE)
+	if (j->box == NULL || j->phase >= KEEPER_DONE)
 		return;
 	if (store_channel(j, &fd) == -1) {
 		log_warn("job %s: store channel", j->rec.id);
@@ -86,114 +81,95 @@ job_store_again(struct job *j)
 	}
 	memset(&m, 0, sizeof(m));
 	m.op = JOBC_STORE;
-	(void)job_send_fd(j, &m, fd);
+	(void)sandbox_send(j->box, &m, &fd, 1);
 }
 
-static int
-job_channel(struct job *j, int *fd)
-{
-	int pair[2];
-
-	if (chan_pair(pair) == -1)
-		return (-1);
-	if ((j->chan = chan_new(j->sup->base, pair[0], "job", job_msg_in,
-	    job_chan_end, j)) == NULL) {
-		io_close(&pair[0]);
-		io_close(&pair[1]);
-		return (-1);
-	}
-	*fd = pair[1];
-	return (0);
-}
-
-/* What a sandbox needs, in the order in which it is least to undo. */
+/* What comes with RUN. */
 static int
 acquire(struct job *j, int *fds, const char **what)
 {
-	struct sup *sup = j->sup;
-	const struct tenant_conf *tc = &j->tenant->conf;
-	uint32_t gid = sup->cfg->rootless ? getgid() : tc->host_uid;
-
-	*what = "its work directory";
-	if (workdir_priv(sup->work_fd, tc->host_uid, gid) == -1)
-		return (-1);
 	*what = "its log";
-	if ((fds[RUN_LOG] = logs_begin(sup->logs_fd, j->rec.tenant_id,
+	if ((fds[RUN_LOG] = logs_begin(j->sup->logs_fd, j->rec.tenant_id,
 	    j->rec.id)) == -1)
 		return (-1);
-	*what = "its channels";
-	if (store_channel(j, &fds[RUN_STORE]) == -1 ||
-	    job_channel(j, &fds[RUN_JOB]) == -1)
+	*what = "its channel to the store";
+	if (store_channel(j, &fds[RUN_STORE]) == -1)
 		return (-1);
 	fds[RUN_VALUES] = j->values_fd;
 	j->values_fd = -1;
 	return (0);
 }
 
+/* One that is there, or one to be made.  0 or -1. */
 static int
-run_send(struct job *j, int *fds)
+sandbox_take(struct job *j, const char **what)
 {
-	struct exec_msg m;
-	size_t n = fds[RUN_VALUES] == -1 ? 3 : 4;
+	const struct sandbox_key key = {
+		.tenant = j->tenant, .net = j->rec.submit.net,
+		.as_root = j->rec.submit.as_root
+	};
+	struct sandbox *b;
+
+	b = sandbox_pool_claim(j->sup->sandboxes, &key, &j->rec.limits);
+	if (b == NULL && (b = sandbox_new(j->sup, &key, &j->rec.limits,
+	    what)) == NULL)
+		return (-1);
+	*what = "its limits";
+	if (sandbox_give(b, j) == 0)
+		return (0);
+	sandbox_free(b);
+	return (-1);
+}
+
+static int
+run_send(struct job *j, const int *fds)
+{
+	size_t n = fds[RUN_VALUES] == -1 ? 2 : 3;
+	struct job_msg m;
 
 	memset(&m, 0, sizeof(m));
-	m.op = EXEC_RUN;
+	m.op = JOBC_RUN;
 	memcpy(m.u.run.job, j->rec.id, sizeof(m.u.run.job));
-	m.u.run.flags = n == 4 ? EXEC_RUN_VALUES : 0;
-	m.u.run.host_uid = j->tenant->conf.host_uid;
-	m.u.run.net = j->rec.submit.net;
-	m.u.run.as_root = j->rec.submit.as_root;
+	m.u.run.flags = n == 3 ? JOBC_RUN_VALUES : 0;
 	m.u.run.root = j->rec.submit.root;
 	m.u.run.spec = j->rec.submit.spec;
 	m.u.run.spec_len = j->rec.submit.spec_len;
 	m.u.run.limits = j->rec.limits;
-	return (exec_link_run(j->sup->exec, &m, fds, n));
+	return (sandbox_send(j->box, &m, fds, n));
+}
+
+static void
+start_fault(struct job *j, const char *what)
+{
+	if (what == NULL) {
+		(void)err_set(&j->fault, ERR_WORKER_LOST, "errand-exec ended "
+		    "before the job started");
+		return;
+	}
+	log_warn("job %s: %s", j->rec.id, what);
+	(void)err_set(&j->fault, ERR_SANDBOX, "the host could not make %s: %s",
+	    what, strerror(errno));
 }
 
 int
 job_start(struct job *j)
 {
-	int fds[RUN__MAX] = { -1, -1, -1, -1 };
+	int fds[RUN__MAX] = { -1, -1, -1 };
 	const char *what;
 
 	j->t_start = io_mono_us();
 	j->rec.phases.queue = j->t_start - j->t_admit;
-	if (acquire(j, fds, &what) == -1) {
-		log_warn("job %s: %s", j->rec.id, what);
-		(void)err_set(&j->fault, ERR_SANDBOX, "the host could not make "
-		    "%s: %s", what, strerror(errno));
-		goto err0;
+	if (acquire(j, fds, &what) == -1 || sandbox_take(j, &what) == -1) {
+		start_fault(j, what);
+		fds_close(fds);
+		j->doomed = 1;
+		return (-1);
 	}
-	j->phase = KEEPER_NEW;
-	if (run_send(j, fds) == -1) {
-		(void)err_set(&j->fault, ERR_WORKER_LOST, "errand-exec ended "
-		    "before the job started");
-		goto err1;
-	}
-	/* Needed at PLACE; made while the keeper is. */
-	if ((j->cgroup = cgroup_new(j->sup->cgroups, j->rec.id,
-	    &j->rec.limits)) == NULL) {
-		log_warn("job %s: its cgroup", j->rec.id);
-		(void)err_set(&j->fault, ERR_SANDBOX, "the host could not make "
-		    "its cgroup: %s", strerror(errno));
-		goto err1;
-	}
+	/* If it cannot be sent, the channel's end is on its way to us. */
+	(void)run_send(j, fds);
 	if (j->waits == WAIT_NONE)
 		job_timer(j, WAIT_START, START_US);
 	return (0);
-
-err1:
-	chan_free(j->chan);
-	j->chan = NULL;
-	j->phase = KEEPER_DONE;
-	j->doomed = 1;
-	return (-1);
-err0:
-	fds_close(fds);
-	chan_free(j->chan);
-	j->chan = NULL;
-	j->doomed = 1;
-	return (-1);
 }
 
 void
@@ -201,7 +177,7 @@ job_go(struct job *j)
 {
 	struct job_msg m;
 
-	if (j->go || j->doomed || !j->published || j->chan == NULL ||
+	if (j->go || j->doomed || !j->published || j->box == NULL ||
 	    j->request != 0 || j->rec.state != JOB_STARTING)
 		return;
 	memset(&m, 0, sizeof(m));

@@ -9,13 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cgroup.h"
 #include "config.h"
 #include "conn.h"
 #include "exec_dispatch.h"
 #include "job_dispatch.h"
 #include "jobs.h"
-#include "lib/chan.h"
 #include "lib/io.h"
 #include "lib/log.h"
 #include "store_client.h"
@@ -113,7 +111,7 @@ job_new(struct sup *sup, struct tenant *t)
 	j->sup = sup;
 	j->tenant = t;
 	j->phase = KEEPER_NONE;
-	j->values_fd = j->keeper_fd = j->pid1_fd = -1;
+	j->values_fd = -1;
 	TAILQ_INIT(&j->watches);
 	evtimer_assign(&j->timer, sup->base, job_on_timer, j);
 	evtimer_assign(&j->logack, sup->base, job_on_logack, j);
@@ -172,11 +170,8 @@ job_free(struct job *j)
 	watches_drop(j);
 	evtimer_del(&j->timer);
 	evtimer_del(&j->logack);
-	chan_free(j->chan);
 	io_close(&j->values_fd);
-	io_close(&j->keeper_fd);
-	io_close(&j->pid1_fd);
-	cgroup_free(j->cgroup);
+	sandbox_free(j->box);
 	TAILQ_REMOVE(&js->all, j, all);
 	js->count--;
 	free(j);

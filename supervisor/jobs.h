@@ -7,11 +7,9 @@
 #include <sched.h>
 #include <stdint.h>
 
-#include "priv.h"
 #include "proto/job_types.h"
+#include "sandbox.h"
 
-struct cgroup;
-struct chan;
 struct conn;
 struct jobs;
 struct sup;
@@ -19,18 +17,6 @@ struct tenant;
 
 #define JOBS_MAX        4096    /* that have not ended */
 #define JOBS_TENANT_MAX 1024    /* of one tenant */
-
-/* How far a keeper has come; ascending. */
-enum keeper_phase {
-	KEEPER_NONE = 0x01,     /* RUN not sent */
-	KEEPER_NEW = 0x02,      /* RUN sent, no HELLO yet */
-	KEEPER_HELLO = 0x04,
-	KEEPER_MAPPED = 0x08,
-	KEEPER_PLACED = 0x10,
-	KEEPER_STARTED = 0x20,
-	KEEPER_ENDED = 0x40,
-	KEEPER_DONE = 0x80      /* RESULT came, or it is lost */
-};
 
 /* What a job's one timer is for. */
 enum job_wait {
@@ -64,8 +50,8 @@ struct watch {
  *     a job without a slot is QUEUED, or settles without having run.
  *  4. GO is sent at most once, only after a PUBLISH that says STARTING was OK,
  *     and never when doomed.
- *  5. chan, keeper_fd and pid1_fd are of this job's one keeper; none is left
- *     when phase is DONE.
+ *  5. box is its sandbox, which no other job had or will have; its channel is
+ *     closed when phase is DONE.
  *  6. At most one of the store's requests is under way: request != 0.
  *  7. submitter is the connection that waits for SUBMITTED, or NULL.
  */
@@ -88,10 +74,7 @@ struct job {
 	int settle_tries;
 	/* the sandbox */
 	enum keeper_phase phase;
-	struct chan *chan;
-	int keeper_fd, pid1_fd;
-	struct userns userns;
-	struct cgroup *cgroup;
+	struct sandbox *box;
 	cpu_set_t cpus;                 /* it is shown; none: all */
 	int slot;
 	/* its end */
@@ -166,8 +149,8 @@ void job_submit(struct sup *, struct conn *, uint64_t,
 int job_publish(struct job *);
 
 /* job_start.c */
-/* With a slot taken: make log, cgroup and channels and send RUN.  0 or -1
- * with the job's fault set. */
+/* With a slot taken: make its log and store channel, take a sandbox or have one
+ * made, and send RUN.  0 or -1 with the job's fault set. */
 int job_start(struct job *);
 /* The store is another process now: its keeper gets a channel to that. */
 void job_store_again(struct job *);
@@ -185,7 +168,6 @@ void job_kill(struct job *);
 /* Ours failed: say so in its record and end it. */
 void job_fail(struct job *, enum err_code, const char *, ...)
     __attribute__((format(printf, 3, 4)));
-void job_keeper_gone(struct job *, int);
 /* The keeper says that nobody is left, and then what came of it. */
 void job_ended(struct job *);
 void job_result(struct job *);

@@ -49,6 +49,7 @@
 #include "notify.h"
 #include "pool.h"
 #include "priv.h"
+#include "sandbox_pool.h"
 #include "serve.h"
 #include "state.h"
 #include "stop.h"
@@ -289,6 +290,7 @@ workers_make(struct sup *sup, const struct options *o)
 	    !o->foreground)) == NULL ||
 	    (sup->jobs = jobs_new(sup)) == NULL ||
 	    (sup->keep = keep_new(sup)) == NULL ||
+	    (sup->sandboxes = sandbox_pool_new(sup)) == NULL ||
 	    (sup->conns = conns_new(sup, stop_child_down)) == NULL ||
 	    (sup->store = store_client_new(sup, on_store_up,
 	    stop_child_down, on_store_stuck)) == NULL ||
@@ -309,6 +311,7 @@ release(struct sup *sup)
 	listen_close(sup->listeners);
 	conns_free(sup->conns);
 	jobs_free(sup->jobs);
+	sandbox_pool_free(sup->sandboxes);
 	pool_free(sup->pool);
 	exec_link_free(sup->exec);
 	store_client_free(sup->store);

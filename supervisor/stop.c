@@ -13,6 +13,7 @@
 #include "listen.h"
 #include "notify.h"
 #include "pool.h"
+#include "sandbox_pool.h"
 #include "stop.h"
 #include "store_client.h"
 #include "sup.h"
@@ -93,6 +94,7 @@ stop_begin(struct sup *sup)
 	listen_stop(sup->listeners);
 	evtimer_assign(&timer, sup->base, on_timer, sup);
 	(void)evtimer_add(&timer, &tv);
+	sandbox_pool_stop(sup->sandboxes);
 	jobs_stop(sup->jobs);
 	stop_job_gone(sup);
 }

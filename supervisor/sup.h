@@ -13,6 +13,7 @@ struct jobs;
 struct keep;
 struct listeners;
 struct pool;
+struct sandbox_pool;
 struct store_client;
 struct tenants;
 
@@ -33,6 +34,7 @@ struct sup {
 	struct store_client *store;
 	struct exec_link *exec;
 	struct pool *pool;
+	struct sandbox_pool *sandboxes;
 	struct conns *conns;
 	struct listeners *listeners;
 	struct jobs *jobs;

@@ -25,7 +25,6 @@ struct head {
 	uint32_t argc;
 	uint32_t envc;
 	uint32_t pids;
-	uint8_t as_root;
 };
 
 struct image {
@@ -200,8 +199,7 @@ int
 command_pack(const struct job_spec *spec, const struct command_facts *f,
     const char **why)
 {
-	struct head h = { .argc = (uint32_t)spec->argc, .pids = f->pids,
-	    .as_root = f->as_root };
+	struct head h = { .argc = (uint32_t)spec->argc, .pids = f->pids };
 	struct image im = { 0 };
 	int fd = -1;
 
@@ -260,7 +258,6 @@ command_map(int fd, struct command *c)
 	memcpy(&h, map, sizeof(h));
 	p = (char *)(uintptr_t)map + sizeof(h);
 	end = (const char *)map + len;
-	c->as_root = h.as_root;
 	c->pids = h.pids;
 	if ((c->workdir = take(&p, end)) == NULL ||
 	    (c->argv = take_all(&p, end, h.argc)) == NULL ||

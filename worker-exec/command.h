@@ -15,7 +15,6 @@ struct command {
 	char **argv;            /* ends with NULL */
 	char **env;             /* NAME=VALUE, ends with NULL */
 	const char *workdir;    /* below the workspace, "" for its top */
-	uint8_t as_root;
 	uint32_t pids;          /* limit, 0: none */
 };
 

@@ -1,6 +1,6 @@
 /*
- * errandd's channel to errand-exec: each RUN becomes a keeper, each dead keeper
- * a GONE.  Makes and reaps processes and nothing else; a job's own affairs are
+ * errandd's channel to errand-exec: each PREPARE becomes a keeper, each dead
+ * keeper a GONE.  Makes and reaps processes and nothing else; a job's own affairs are
  * in keeper.c and what it calls.
  */
 #include <sys/queue.h>
@@ -37,7 +37,7 @@
 struct kept {
 	LIST_ENTRY(kept) link;
 	struct dispatch *d;
-	char job[JOB_ID_LEN + 1];
+	char id[JOB_ID_LEN + 1];
 	pid_t pid;
 	int pidfd;
 	struct event *ev;
@@ -66,13 +66,13 @@ send_msg(struct dispatch *d, const struct exec_msg *m)
 }
 
 static void
-send_gone(struct dispatch *d, const char *job, int status)
+send_gone(struct dispatch *d, const char *id, int status)
 {
 	struct exec_msg m;
 
 	memset(&m, 0, sizeof(m));
 	m.op = EXEC_GONE;
-	memcpy(m.u.gone.job, job, sizeof(m.u.gone.job));
+	memcpy(m.u.gone.sandbox, id, sizeof(m.u.gone.sandbox));
 	m.u.gone.status = status;
 	send_msg(d, &m);
 }
@@ -92,7 +92,7 @@ on_death(evutil_socket_t fd, short what, void *cookie)
 {
 	struct kept *k = cookie;
 	struct dispatch *d = k->d;
-	char job[JOB_ID_LEN + 1];
+	char id[JOB_ID_LEN + 1];
 	int status = -1;
 
 	(void)fd;
@@ -100,19 +100,19 @@ on_death(evutil_socket_t fd, short what, void *cookie)
 	while (waitpid(k->pid, &status, 0) == -1 && errno == EINTR)
 		continue;
 	if (status != 0)
-		log_warnx("job %s: its keeper ended with status %#x", k->job,
+		log_warnx("sandbox %s: its keeper ended with status %#x", k->id,
 		    (unsigned int)status);
-	memcpy(job, k->job, sizeof(job));
+	memcpy(id, k->id, sizeof(id));
 	kept_free(k);
 	if (!d->ending)
-		send_gone(d, job, status);
+		send_gone(d, id, status);
 	else if (LIST_EMPTY(&d->kept))
 		event_base_loopbreak(d->base);
 }
 
 /* Watch a keeper.  Return 0, or -1. */
 static int
-keep(struct dispatch *d, const struct run *run, pid_t pid, int pidfd)
+keep(struct dispatch *d, const struct prep *p, pid_t pid, int pidfd)
 {
 	struct kept *k;
 
@@ -121,7 +121,7 @@ keep(struct dispatch *d, const struct run *run, pid_t pid, int pidfd)
 	k->d = d;
 	k->pid = pid;
 	k->pidfd = pidfd;
-	memcpy(k->job, run->job, sizeof(k->job));
+	memcpy(k->id, p->id, sizeof(k->id));
 	if ((k->ev = event_new(d->base, pidfd, EV_READ, on_death, k)) == NULL)
 		goto err1;
 	if (event_add(k->ev, NULL) == -1)
@@ -138,34 +138,26 @@ err0:
 }
 
 static void
-run_fill(struct run *run, const struct exec_msg *m, const int *fds,
-    size_t nfds)
+prep_fill(struct prep *p, const struct exec_msg *m, int chan)
 {
 
-	memset(run, 0, sizeof(*run));
-	memcpy(run->job, m->u.run.job, sizeof(run->job));
-	run->host_uid = m->u.run.host_uid;
-	run->net = m->u.run.net;
-	run->as_root = m->u.run.as_root;
-	run->root = m->u.run.root;
-	run->spec = m->u.run.spec;
-	run->spec_len = m->u.run.spec_len;
-	run->limits = m->u.run.limits;
-	run->chan = fds[0];
-	run->store = fds[1];
-	run->log = fds[2];
-	run->values = nfds == 4 ? fds[3] : -1;
-	run->came_us = io_mono_us();
-	run->parent = getpid();
+	memset(p, 0, sizeof(*p));
+	memcpy(p->id, m->u.prepare.sandbox, sizeof(p->id));
+	p->host_uid = m->u.prepare.host_uid;
+	p->net = m->u.prepare.net;
+	p->as_root = m->u.prepare.as_root;
+	p->scratch = m->u.prepare.scratch;
+	p->chan = chan;
+	p->parent = getpid();
 }
 
 static void
-no_keeper(struct dispatch *d, const struct run *run, const char *why)
+no_keeper(struct dispatch *d, const struct prep *p, const char *why)
 {
 
-	log_warnx("job %s: no sandbox: %s", run->job, why);
-	keeper_stillborn(run->chan, why);
-	send_gone(d, run->job, 111 << 8);
+	log_warnx("no sandbox: %s", why);
+	keeper_stillborn(p->chan, why);
+	send_gone(d, p->id, 111 << 8);
 }
 
 /*
@@ -173,7 +165,7 @@ no_keeper(struct dispatch *d, const struct run *run, const char *why)
  * closes; the event loop is not touched in it.
  */
 static void
-keeper_make(struct dispatch *d, struct run *run)
+keeper_make(struct dispatch *d, const struct prep *p)
 {
 	uint64_t flags = NS_KEEPER;
 	char why[LIMIT_TEXT];
@@ -181,21 +173,21 @@ keeper_make(struct dispatch *d, struct run *run)
 	pid_t pid;
 
 	if (!d->userns) {
-		no_keeper(d, run, d->note);
+		no_keeper(d, p, d->note);
 		return;
 	}
-	if (run->net != JOB_NET_HOST)
+	if (p->net != JOB_NET_HOST)
 		flags |= CLONE_NEWNET;
 	if ((pid = ns_clone(flags, &pidfd)) == 0)
-		keeper_main(run, d->cfg, d->filters);
+		keeper_main(p, d->cfg, d->filters);
 	if (pid == -1) {
 		(void)snprintf(why, sizeof(why), "the sandbox could not be "
 		    "made on the host: %s", strerror(errno));
-		no_keeper(d, run, why);
+		no_keeper(d, p, why);
 		return;
 	}
-	if (keep(d, run, pid, pidfd) == -1) {
-		log_warn("job %s", run->job);
+	if (keep(d, p, pid, pidfd) == -1) {
+		log_warn("sandbox %s", p->id);
 		io_close(&pidfd);
 	}
 }
@@ -205,15 +197,14 @@ on_msg(void *cookie, const uint8_t *buf, size_t len, int *fds, size_t nfds)
 {
 	struct dispatch *d = cookie;
 	struct exec_msg m;
-	struct run run;
+	struct prep p;
 
-	if (exec_msg_parse(buf, len, &m) == -1 || m.op != EXEC_RUN)
+	if (exec_msg_parse(buf, len, &m) == -1 || m.op != EXEC_PREPARE ||
+	    nfds != 1)
 		return (-1);
-	if (nfds != ((m.u.run.flags & EXEC_RUN_VALUES) ? 4U : 3U))
-		return (-1);
-	run_fill(&run, &m, fds, nfds);
-	/* The channel closes our copies of the descriptors. */
-	keeper_make(d, &run);
+	prep_fill(&p, &m, fds[0]);
+	/* The channel closes our copy of the descriptor. */
+	keeper_make(d, &p);
 	return (0);
 }
 

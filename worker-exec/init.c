@@ -17,7 +17,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "command.h"
 #include "init.h"
 #include "lib/chan.h"
 #include "lib/io.h"
@@ -28,21 +27,23 @@
 /*
  * Theory: pid 1 was forked and is never executed, so its memory counts as
  * that of a process outside of the job's namespaces, and nothing inside may
- * trace it.  It makes the view, forks the command, reaps, and ends when the
- * command has; then the kernel ends everything else in the pid namespace.
+ * trace it.  It makes the view, forks the process that will be the command long
+ * before there is one, reaps, and ends when the command has; then the kernel
+ * ends everything else in the pid namespace.
  */
 struct init {
-	struct init_fds fds;
-	struct command cmd;
+	const struct init_start *start;
+	int ctl;
 	int sig;                /* a signalfd for SIGCHLD */
 	pid_t pid;              /* of the command */
+	pid_t probe;            /* of what shows that one can run, or -1 */
 };
 
 static void
 tell(const struct init *in, const struct init_msg *m)
 {
 
-	(void)chan_send_wait(in->fds.ctl, (const uint8_t *)m, sizeof(*m), NULL,
+	(void)chan_send_wait(in->ctl, (const uint8_t *)m, sizeof(*m), NULL,
 	    0);
 }
 
@@ -55,7 +56,7 @@ lend(const struct init *in)
 
 	if ((ns = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC)) == -1)
 		return;
-	(void)chan_send_wait(in->fds.ctl, (const uint8_t *)&m, sizeof(m), &ns,
+	(void)chan_send_wait(in->ctl, (const uint8_t *)&m, sizeof(m), &ns,
 	    1);
 	io_close(&ns);
 }
@@ -70,29 +71,13 @@ fail(const struct init *in, const char *step)
 	_exit(1);
 }
 
-/* The next message of the keeper; without one there is nothing to be for. */
-static void
-hear(const struct init *in, uint32_t op, struct init_msg *m, int *fds,
-    size_t nfds)
-{
-	size_t n = nfds;
-
-	if (chan_recv_wait(in->fds.ctl, (uint8_t *)m, sizeof(*m), fds, &n,
-	    -1) != (ssize_t)sizeof(*m))
-		_exit(1);
-	if (m->op != op || n != nfds) {
-		errno = EPROTO;
-		fail(in, "a message out of turn");
-	}
-}
-
 static int
 join_hear(const struct init *in, int *fds, size_t *n)
 {
 	struct init_msg m;
 
 	*n = INIT_JOIN_MAX;
-	if (chan_recv_wait(in->fds.ctl, (uint8_t *)&m, sizeof(m), fds, n,
+	if (chan_recv_wait(in->ctl, (uint8_t *)&m, sizeof(m), fds, n,
 	    -1) != (ssize_t)sizeof(m) || m.op != INIT_PLACED ||
 	    m.number != (int32_t)*n)
 		return (-1);
@@ -128,20 +113,21 @@ signals(struct init *in)
 		fail(in, "signals");
 }
 
-static void
-command_fork(struct init *in, const struct sock_fprog *filter, int out,
-    int err)
+static pid_t
+preexec_fork(struct init *in, void (*run)(const struct preexec_start *),
+    int *fds)
 {
-	const struct preexec_fds fds = { in->fds.go, in->fds.exec, out, err };
+	const struct preexec_start start = {
+		.gate = fds[0], .exec = fds[1], .out = fds[2], .err = fds[3],
+		.as_root = in->start->as_root, .filter = in->start->filter
+	};
+	pid_t pid;
 
-	if ((in->pid = ns_clone(0, NULL)) == 0)
-		preexec_run(&in->cmd, &fds, filter);
-	if (in->pid == -1)
+	if ((pid = ns_clone(0, NULL)) == 0)
+		run(&start);
+	if (pid == -1)
 		fail(in, "a process for the command");
-	io_close(&in->fds.go);
-	io_close(&in->fds.exec);
-	io_close(&out);
-	io_close(&err);
+	return (pid);
 }
 
 /* To the command's process group; to itself before it has one. */
@@ -166,6 +152,14 @@ done(const struct init *in, int status, const struct rusage *ru)
 	tell(in, &m);
 }
 
+static void
+proved(const struct init *in, int status)
+{
+	struct init_msg m = { .op = INIT_PROVED, .number = status };
+
+	tell(in, &m);
+}
+
 /* Reap all there is.  Returns -1 when no child is left. */
 static int
 reap(struct init *in)
@@ -178,6 +172,9 @@ reap(struct init *in)
 		if (pid == in->pid) {
 			in->pid = -1;
 			done(in, status, &ru);
+		} else if (pid == in->probe) {
+			in->probe = -1;
+			proved(in, status);
 		}
 	}
 	return (pid == 0 ? 0 : -1);
@@ -210,13 +207,92 @@ leave(struct init *in)
 }
 
 static void
+on_make(struct init *in, const struct init_msg *m, int *fds)
+{
+	const char *step = NULL;
+
+	(void)m;
+	if (view_enter(fds[0], &step) == -1)
+		fail(in, step);
+	in->pid = preexec_fork(in, preexec_run, fds + 1);
+	lend(in);
+}
+
+static void
+on_probe(struct init *in, const struct init_msg *m, int *fds)
+{
+	int none[] = { -1, -1, -1, -1 };
+
+	(void)m;
+	(void)fds;
+	in->probe = preexec_fork(in, preexec_probe, none);
+}
+
+static void
+on_change(struct init *in, const struct init_msg *m, int *fds)
+{
+	struct init_msg r = { .op = INIT_CHANGED };
+	const char *step = NULL;
+
+	if (view_change(fds[0], m->size, &step) == -1)
+		fail(in, step);
+	tell(in, &r);
+}
+
+static void
+on_signal(struct init *in, const struct init_msg *m, int *fds)
+{
+
+	(void)fds;
+	if (in->pid != -1)
+		deliver(in, m->number);
+}
+
+#define HEAR_FDS 5
+
+static const struct {
+	uint32_t op;
+	size_t least, most;     /* descriptors */
+	void (*fn)(struct init *, const struct init_msg *, int *);
+} routes[] = {
+	{ INIT_MAKE, 5, 5, on_make },
+	{ INIT_PROBE, 0, 0, on_probe },
+	{ INIT_CHANGE, 0, 1, on_change },
+	{ INIT_SIGNAL, 0, 0, on_signal },
+};
+
+/* The next message of the keeper; without one there is nothing to be for. */
+static void
+hear(struct init *in)
+{
+	int fds[HEAR_FDS] = { -1, -1, -1, -1, -1 };
+	size_t i, n = HEAR_FDS;
+	struct init_msg m;
+
+	if (chan_recv_wait(in->ctl, (uint8_t *)&m, sizeof(m), fds, &n,
+	    -1) != (ssize_t)sizeof(m))
+		_exit(1);
+	for (i = 0; i < sizeof(routes) / sizeof(routes[0]); i++)
+		if (routes[i].op == m.op && n >= routes[i].least &&
+		    n <= routes[i].most)
+			break;
+	if (i == sizeof(routes) / sizeof(routes[0])) {
+		errno = EPROTO;
+		fail(in, "a message out of turn");
+	}
+	routes[i].fn(in, &m, fds);
+	for (i = 0; i < HEAR_FDS; i++)
+		io_close(&fds[i]);
+}
+
+static void __attribute__((noreturn))
 serve(struct init *in)
 {
 	struct pollfd p[2] = {
-		{ .fd = in->fds.ctl, .events = POLLIN },
+		{ .fd = in->ctl, .events = POLLIN },
 		{ .fd = in->sig, .events = POLLIN },
 	};
-	struct init_msg m;
+	int forked = 0;
 
 	for (;;) {
 		if (poll(p, 2, -1) == -1 && errno != EINTR)
@@ -224,27 +300,25 @@ serve(struct init *in)
 		if (p[1].revents != 0) {
 			drain(in);
 			(void)reap(in);
-			if (in->pid == -1)
+			if (forked && in->pid == -1)
 				leave(in);
 		}
-		if (p[0].revents != 0) {
-			hear(in, INIT_SIGNAL, &m, NULL, 0);
-			deliver(in, m.number);
-		}
+		if (p[0].revents != 0)
+			hear(in);
+		forked |= in->pid != -1;
 	}
 }
 
 void
 init_main(const struct init_start *start)
 {
-	struct init in = { .fds = start->fds, .sig = -1, .pid = -1 };
+	struct init in = { .start = start, .ctl = start->ctl, .sig = -1,
+	    .pid = -1, .probe = -1 };
 	const char *step = NULL;
-	const int own[] = { in.fds.ctl, in.fds.go, in.fds.exec };
-	struct init_msg m;
-	int fds[4], join[INIT_JOIN_MAX];
+	int join[INIT_JOIN_MAX];
 	size_t njoin;
 
-	if (ns_close_others(own, 3) == -1)
+	if (ns_close_others(&in.ctl, 1) == -1)
 		fail(&in, "closing descriptors");
 	(void)prctl(PR_SET_NAME, "errand-init", 0, 0, 0);
 	if (join_hear(&in, join, &njoin) == -1)
@@ -258,15 +332,5 @@ init_main(const struct init_start *start)
 	signals(&in);
 	if (view_make(&start->view, &step) == -1)
 		fail(&in, step);
-	hear(&in, INIT_WORKSPACE, &m, fds, 4);
-	if (view_enter(fds[0], &step) == -1)
-		fail(&in, step);
-	if (command_map(fds[1], &in.cmd) == -1)
-		fail(&in, "reading the command");
-	io_close(&fds[0]);
-	io_close(&fds[1]);
-	command_fork(&in, start->filter, fds[2], fds[3]);
-	lend(&in);
 	serve(&in);
-	_exit(0);
 }

@@ -14,46 +14,46 @@ struct sock_fprog;
  *
  *   keeper  PLACED     + .number fds: begin, by writing "0" into each, which
  *                      puts this process where it will be counted
- *   keeper  WORKSPACE  + 4 fds: the mount of the workspace, the command, and
- *                      the pipes for its output, made once the keeper was the
- *                      tenant, so that the job may open them again by name
- *   keeper  SIGNAL     deliver to the command
+ *   keeper  MAKE       + 5 fds: make the view, with this mount as workspace,
+ *                      and fork the command's process, which gets the others:
+ *                      gate, exec pipe, and pipes for its output.  They were
+ *                      made once the keeper was the tenant, so that the job
+ *                      may open them again by name
  *   init    VIEW       + 1 fd: its mount namespace, complete.  The keeper holds
  *                      it, so that taking it apart is not part of pid 1's end
+ *   keeper  PROBE      run a program as a command would be
+ *   init    PROVED     it ended with status .number
+ *   keeper  CHANGE     + 0 or 1 fd: the mount to put over the workspace; with
+ *                      .size, /tmp and its like get so many bytes
+ *   init    CHANGED
+ *   keeper  SIGNAL     deliver to the command
  *   init    FAILED     a step of ours went wrong; it ends
  *   init    DONE       the command has ended
  *
- * The keeper lets the command go by writing one byte into ${go}, and the
- * command's side of ${exec} tells why it could not be executed: nothing, when
- * it was.
+ * What the command's process and the keeper say to each other is in preexec.h.
  */
 #define INIT_JOIN_MAX   8
 
 enum init_op {
-	INIT_PLACED = 1, INIT_WORKSPACE, INIT_SIGNAL, INIT_VIEW, INIT_FAILED,
-	INIT_DONE
+	INIT_PLACED = 1, INIT_MAKE, INIT_VIEW, INIT_PROBE, INIT_PROVED,
+	INIT_CHANGE, INIT_CHANGED, INIT_SIGNAL, INIT_FAILED, INIT_DONE
 };
 
 struct init_msg {
 	uint32_t op;
-	int32_t number;         /* SIGNAL: which; FAILED: errno; DONE: status as
-				 * waitpid */
+	int32_t number;         /* SIGNAL: which; FAILED: errno; DONE, PROVED:
+				 * status as waitpid */
 	uint64_t cpu_us;        /* DONE */
 	uint64_t memory;        /* DONE: peak */
+	uint64_t size;          /* CHANGE */
 	char step[48];          /* FAILED */
 };
 
-/* The descriptors that pid 1 is born with. */
-struct init_fds {
-	int ctl;
-	int go;
-	int exec;
-};
-
 struct init_start {
-	struct init_fds fds;
+	int ctl;                /* the pair's end */
 	struct view view;
 	const struct sock_fprog *filter;
+	uint8_t as_root;        /* the command will be */
 };
 
 /* Be pid 1.  Called in the new process; does not return. */

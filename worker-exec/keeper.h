@@ -9,26 +9,19 @@
 struct worker_args;
 struct exec_filters;
 
-/* One job, as EXEC_RUN gave it. */
-struct run {
-	char job[JOB_ID_LEN + 1];
+/* One sandbox, as EXEC_PREPARE asked for it. */
+struct prep {
+	char id[JOB_ID_LEN + 1];
 	uint32_t host_uid;
 	uint8_t net;
 	uint8_t as_root;
-	struct obj_ref root;
-	struct obj_ref spec;
-	uint64_t spec_len;
-	struct job_limits limits;
+	uint64_t scratch;
 	int chan;               /* job channel */
-	int store;              /* store channel */
-	int log;                /* append-only */
-	int values;             /* sealed memfd, or -1 */
-	uint64_t came_us;       /* monotonic */
 	pid_t parent;
 };
 
-/* Be the keeper of one job.  Called in the new process; does not return. */
-void keeper_main(struct run *, const struct worker_args *,
+/* Be the keeper of one sandbox.  Called in the new process; does not return. */
+void keeper_main(const struct prep *, const struct worker_args *,
     const struct exec_filters *) __attribute__((noreturn));
 
 /* Say on the job channel that no keeper could be made.  Best effort. */

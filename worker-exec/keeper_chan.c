@@ -1,7 +1,7 @@
 /*
- * What the keeper says and hears on its two sockets, to errandd
- * (proto/job_msg.h) and to pid 1 (init.h).  Touches these, the go pipe and pid
- * 1's pidfd.
+ * What the keeper says and hears on its sockets, to errandd (proto/job_msg.h),
+ * pid 1 (init.h) and the process that will be the command (preexec.h).  Touches
+ * these and pid 1's pidfd.
  */
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -20,6 +20,14 @@
 #include "proto/job_msg.h"
 
 #define PACKET  LIMIT_RECORD
+#define FDS_MAX INIT_JOIN_MAX   /* of a message of errandd */
+
+const char *
+keeper_name(const struct keeper *k)
+{
+
+	return (k->run != NULL ? k->run->job : k->prep->id);
+}
 
 void
 keeper_send(struct keeper *k, const struct job_msg *m, const int *fds,
@@ -31,7 +39,7 @@ keeper_send(struct keeper *k, const struct job_msg *m, const int *fds,
 	if (k->closed)
 		return;
 	if ((n = job_msg_pack(m, buf, sizeof(buf))) == -1) {
-		log_warn("job %s: message %u", k->run->job, m->op);
+		log_warn("job %s: message %u", keeper_name(k), m->op);
 		return;
 	}
 	if (chan_send_wait(k->chan, buf, (size_t)n, fds, nfds) == -1)
@@ -63,7 +71,7 @@ keeper_fault_step(struct keeper *k, const char *step, int e)
 	struct err err;
 
 	memset(&err, 0, sizeof(err));
-	log_warnx("job %s: %s: %s", k->run->job, step, strerror(e));
+	log_warnx("job %s: %s: %s", keeper_name(k), step, strerror(e));
 	(void)err_set(&err, ERR_SANDBOX, "the sandbox could not be made on "
 	    "the host: %s%s%s%s", step, e == 0 ? "" : ": ",
 	    e == 0 ? "" : strerror(e),
@@ -90,7 +98,27 @@ keeper_tell_init(struct keeper *k, const struct init_msg *m, const int *fds,
 
 	if (chan_send_wait(k->ctl, (const uint8_t *)m, sizeof(*m), fds,
 	    nfds) == -1)
-		log_debug("job %s: pid 1 is gone", k->run->job);
+		log_debug("job %s: pid 1 is gone", keeper_name(k));
+}
+
+void
+keeper_tell_gate(struct keeper *k, uint32_t op, int fd)
+{
+	struct gate_msg m = { .op = op };
+
+	if (k->gate == -1 || chan_send_wait(k->gate, (const uint8_t *)&m,
+	    sizeof(m), &fd, fd == -1 ? 0 : 1) == -1)
+		log_debug("job %s: nobody to run it", keeper_name(k));
+}
+
+void
+keeper_go(struct keeper *k)
+{
+
+	if (!k->go || !k->handed || k->told)
+		return;
+	k->told = 1;
+	keeper_tell_gate(k, GATE_GO, -1);
 }
 
 static void
@@ -124,15 +152,13 @@ on_placed(struct keeper *k, const int *fds, size_t nfds)
 	return (0);
 }
 
-/* The byte waits in the pipe if the command is not there yet. */
 static int
 on_go(struct keeper *k, const struct job_msg *m)
 {
 
 	(void)m;
 	k->go = 1;
-	if (write(k->go_fd, "", 1) != 1)
-		log_debug("job %s: nobody to go", k->run->job);
+	keeper_go(k);
 	return (0);
 }
 
@@ -199,12 +225,14 @@ dispatch(struct keeper *k, const uint8_t *buf, size_t len, int *fds,
 	}
 	if (m.op == JOBC_PLACED && nfds <= INIT_JOIN_MAX)
 		return (on_placed(k, fds, nfds));
+	if (m.op == JOBC_RUN && keeper_take(k, &m, fds, nfds) == 0)
+		return (0);
 	for (i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
 		if (routes[i].op == m.op && nfds == 0)
 			return (routes[i].fn(k, &m));
 	}
 bad:
-	log_warnx("job %s: a message that cannot be read", k->run->job);
+	log_warnx("job %s: a message that cannot be read", keeper_name(k));
 	k->closed = 1;
 	errno = ECANCELED;
 	return (-1);
@@ -217,10 +245,10 @@ keeper_hear(void *cookie)
 	uint8_t buf[PACKET];
 	size_t nfds;
 	ssize_t n;
-	int fds[INIT_JOIN_MAX], rc;
+	int fds[FDS_MAX], rc;
 
 	while (!k->closed) {
-		nfds = INIT_JOIN_MAX;
+		nfds = FDS_MAX;
 		n = chan_recv_wait(k->chan, buf, sizeof(buf), fds, &nfds, 0);
 		if (n == -1 && errno == ETIMEDOUT)
 			return (0);
@@ -259,6 +287,22 @@ on_done(struct keeper *k, const struct init_msg *m)
 		r->exit_code = (uint8_t)WEXITSTATUS(status);
 }
 
+/* What ran to show that a command can. */
+static void
+on_proved(struct keeper *k, int status)
+{
+	struct err err;
+
+	k->proved = 1;
+	if (status == 0)
+		return;
+	memset(&err, 0, sizeof(err));
+	(void)err_set(&err, ERR_SANDBOX, "no program can be run in a sandbox: "
+	    "%s %d", WIFSIGNALED(status) ? "signal" : "status",
+	    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	(void)keeper_fault(k, &err);
+}
+
 void
 keeper_hear_init(struct keeper *k)
 {
@@ -279,8 +323,31 @@ keeper_hear_init(struct keeper *k)
 		on_done(k, &m);
 	else if (m.op == INIT_FAILED)
 		(void)keeper_fault_step(k, m.step, m.number);
-	else if (nfds == 1)
+	else if (m.op == INIT_PROVED)
+		on_proved(k, m.number);
+	else if (m.op == INIT_CHANGED)
+		k->mounted = 1;
+	else if (m.op == INIT_VIEW && nfds == 1 && k->viewfd == -1) {
 		k->viewfd = fd;
+		fd = -1;
+	}
+	if (nfds == 1)
+		io_close(&fd);
+}
+
+void
+keeper_hear_gate(struct keeper *k)
+{
+	struct gate_msg m;
+	ssize_t n;
+
+	n = chan_recv_wait(k->gate, (uint8_t *)&m, sizeof(m), NULL, NULL, 0);
+	if (n == -1 && errno == ETIMEDOUT)
+		return;
+	if (n != (ssize_t)sizeof(m) || m.op != GATE_READY)
+		io_close(&k->gate);
+	else
+		k->gated = 1;
 }
 
 void

@@ -10,21 +10,41 @@
 #include "pump.h"
 #include "treecache.h"
 
-struct worker_args;
+struct exec_filters;
+struct gate_msg;
 struct init_msg;
 struct job_msg;
 struct storeclient;
+struct worker_args;
+
+/* The job, as JOBC_RUN gave it. */
+struct run {
+	char job[JOB_ID_LEN + 1];
+	struct obj_ref root;
+	struct obj_ref spec;
+	uint64_t spec_len;
+	struct job_limits limits;
+	int store;              /* store channel, until storeclient has it */
+	int log;                /* append-only */
+	int values;             /* sealed memfd, or -1 */
+	uint64_t came_us;       /* monotonic */
+};
 
 /*
  * Invariants:
  *  1. init > 0 from its fork until it was reaped; initfd is open as long.
- *  2. GO was heard exactly when go is set; the byte was written then.
- *  3. started implies go; done implies that the command's status is known.
- *  4. result.err is set at most once: the first fault is the one that counts.
+ *  2. run is NULL until RUN was heard, which is once; sc and the pump's log
+ *     come with it.
+ *  3. GO was heard exactly when go is set.  The command is told only after it
+ *     was handed what to execute: told implies go and handed.
+ *  4. started implies told; done implies that the command's status is known.
+ *  5. result.err is set at most once: the first fault is the one that counts.
  */
 struct keeper {
-	const struct run *run;
+	const struct prep *prep;
 	const struct worker_args *cfg;
+	struct run *run;
+	struct run job;                 /* what run points at */
 	struct storeclient *sc;
 	struct pump pump;
 	struct job_result result;
@@ -35,14 +55,18 @@ struct keeper {
 
 	int chan;               /* errandd */
 	int ctl;                /* pid 1 */
-	int go_fd;
+	int gate;               /* the process that will be the command */
 	int exec_fd;            /* -1 once it was read to its end */
+	int out[2];             /* its output, until the pump has it */
 	int initfd;
 	int viewfd;             /* the job's mount namespace, or -1 */
 	int newstore;           /* a store channel not used yet, or -1 */
 	pid_t init;
 
-	uint8_t mapped, placed, go, started, done;
+	/* of the sandbox */
+	uint8_t mapped, placed, gated, proved, mounted;
+	/* of the job */
+	uint8_t go, handed, told, started, done;
 	uint8_t cancelled;      /* ended before it was executed, as asked */
 	uint8_t closed;         /* errandd is not interested any more */
 	uint8_t log_ready;      /* a LOG may be sent */
@@ -72,9 +96,16 @@ int keeper_hear(void *);
 /* Handle a message of pid 1. */
 void keeper_hear_init(struct keeper *);
 
-/* Tell pid 1. */
+/* Handle a message of the process that will be the command. */
+void keeper_hear_gate(struct keeper *);
+
+/* Tell pid 1, or the command's process. */
 void keeper_tell_init(struct keeper *, const struct init_msg *, const int *,
     size_t);
+void keeper_tell_gate(struct keeper *, uint32_t, int);
+
+/* Let the command go, if it has all and may. */
+void keeper_go(struct keeper *);
 
 /* End the sandbox now. */
 void keeper_kill(struct keeper *);
@@ -86,10 +117,49 @@ void keeper_log(struct keeper *, int last);
 int keeper_fault(struct keeper *, const struct err *);
 int keeper_fault_step(struct keeper *, const char *, int);
 
+/* What to call it in the log: the job's id, or the sandbox's before. */
+const char *keeper_name(const struct keeper *);
+
+/* keeper_prepare.c */
+
+/* First of all: only our own descriptors, dead with our parent.  0 or -1. */
+int keeper_shed(const struct prep *);
+
+void keeper_say_hello(struct keeper *);
+
+/**
+ * keeper_prepare(k, filters):
+ * Make the sandbox, up to where it waits for its job.  When there is no job
+ * yet, have a command run in it.  READY is said.  0, or -1 with the fault set.
+ */
+int keeper_prepare(struct keeper *, const struct exec_filters *);
+
+/* keeper_run.c */
+
+/* Take the job: what was in the message, and its descriptors.  0 or -1. */
+int keeper_take(struct keeper *, const struct job_msg *, int *, size_t);
+
+/* Bring the job into the sandbox: workspace, command.  0 or -1. */
+int keeper_hand_in(struct keeper *);
+
+/* The exec pipe can be read. */
+void keeper_hear_exec(struct keeper *);
+
+/* keeper.c */
+
+/* Serve all until ${*flag} is set.  0, or -1 when it is not to go on. */
+int keeper_await(struct keeper *, const uint8_t *);
+
 /* workspace.c */
 
-/* Make the job's directories and return its workspace as a mount, or -1. */
+/*
+ * Make the sandbox's directories and return a workspace without a tree as a
+ * mount, or -1.
+ */
 int workspace_make(struct keeper *);
+
+/* The workspace with the job's tree, over the same upper directory, or -1. */
+int workspace_tree(struct keeper *);
 
 /* Remove what is left of this job, and of others whose keepers died. */
 void workspace_remove(struct keeper *);

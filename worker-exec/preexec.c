@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "lib/chan.h"
 #include "lib/io.h"
 #include "lib/sandbox.h"
 #include "ns.h"
@@ -30,7 +31,7 @@
 
 #define RUNNER          1000    /* the job's id in its own namespace */
 #define EXEC_FD         3       /* the exec pipe, closed by execve */
-#define GO_FD           4
+#define GATE_FD         4
 #define NOFILE_SOFT     1024
 #define NOFILE_HARD     1048576
 
@@ -52,35 +53,35 @@ fail(int fd, enum preexec_step step, const char *what)
 }
 
 /*
- * Nothing but 0, 1, 2 and, until execve, 3 and 4.  The pipes are moved up
- * first, so that none of them is in another's place.
+ * Nothing but 0, 1, 2 and, until execve, 3 and 4.  They are moved up first, so
+ * that none of them is in another's place.
  */
 static void
-descriptors(const struct preexec_fds *fds)
+descriptors(const struct preexec_start *s)
 {
-	int out, err, go, null;
-	int ex = fcntl(fds->exec, F_DUPFD_CLOEXEC, 16);
+	int out, err, gate, null;
+	int ex = fcntl(s->exec, F_DUPFD_CLOEXEC, 16);
 
-	out = fcntl(fds->out, F_DUPFD_CLOEXEC, 16);
-	err = fcntl(fds->err, F_DUPFD_CLOEXEC, 16);
-	go = fcntl(fds->go, F_DUPFD_CLOEXEC, 16);
+	out = fcntl(s->out, F_DUPFD_CLOEXEC, 16);
+	err = fcntl(s->err, F_DUPFD_CLOEXEC, 16);
+	gate = fcntl(s->gate, F_DUPFD_CLOEXEC, 16);
 	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	if (ex == -1 || out == -1 || err == -1 || go == -1 || null == -1 ||
+	if (ex == -1 || out == -1 || err == -1 || gate == -1 || null == -1 ||
 	    dup2(null, STDIN_FILENO) == -1 || dup2(out, STDOUT_FILENO) == -1 ||
 	    dup2(err, STDERR_FILENO) == -1 ||
 	    dup3(ex, EXEC_FD, O_CLOEXEC) == -1 ||
-	    dup3(go, GO_FD, O_CLOEXEC) == -1 ||
-	    close_range(GO_FD + 1, ~0U, 0) == -1)
-		fail(fds->exec, PREEXEC_FENCE, "descriptors");
+	    dup3(gate, GATE_FD, O_CLOEXEC) == -1 ||
+	    close_range(GATE_FD + 1, ~0U, 0) == -1)
+		fail(s->exec, PREEXEC_FENCE, "descriptors");
 }
 
 static void
-limits(const struct command *c)
+limits(void)
 {
 	struct rlimit files = { NOFILE_SOFT, NOFILE_HARD };
 	/* 1, not 0: the kernel then does not start a core handler either. */
 	struct rlimit core = { 1, 1 };
-	struct rlimit procs = { c->pids, c->pids }, had;
+	struct rlimit had;
 
 	if (getrlimit(RLIMIT_NOFILE, &had) == 0 && had.rlim_max < NOFILE_HARD) {
 		files.rlim_max = had.rlim_max;
@@ -90,9 +91,23 @@ limits(const struct command *c)
 	if (setrlimit(RLIMIT_NOFILE, &files) == -1 ||
 	    setrlimit(RLIMIT_CORE, &core) == -1)
 		fail(EXEC_FD, PREEXEC_FENCE, "resource limits");
+}
+
+/*
+ * What the job's limits decide.  The processors are pid 1's, whom errandd gave
+ * them, maybe long after we were forked.
+ */
+static void
+limits_job(const struct command *c)
+{
+	struct rlimit procs = { c->pids, c->pids };
+	cpu_set_t set;
+
 	/* A second wall behind a cgroup, the only one elsewhere. */
 	if (c->pids != 0)
 		(void)setrlimit(RLIMIT_NPROC, &procs);
+	if (sched_getaffinity(1, sizeof(set), &set) == 0)
+		(void)sched_setaffinity(0, sizeof(set), &set);
 }
 
 /* The job has a session of its own, and signals as a shell would give them. */
@@ -110,9 +125,9 @@ session(void)
 
 /* In a user namespace below pid 1's: what is up there is out of reach. */
 static void
-identity(const struct command *c)
+identity(int as_root)
 {
-	unsigned int id = c->as_root ? 0 : RUNNER;
+	unsigned int id = as_root ? 0 : RUNNER;
 
 	if (unshare(CLONE_NEWUSER) == -1 || ns_map_self(id, 0, 0) == -1)
 		fail(EXEC_FD, PREEXEC_FENCE, "a user namespace");
@@ -123,7 +138,7 @@ identity(const struct command *c)
 /* As root, the job keeps what its own, nested namespace gives: nearly nothing,
  * since no other namespace belongs to that one. */
 static void
-capabilities(const struct command *c)
+capabilities(int as_root)
 {
 	struct __user_cap_header_struct head = {
 		.version = _LINUX_CAPABILITY_VERSION_3
@@ -133,7 +148,7 @@ capabilities(const struct command *c)
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1)
 		fail(EXEC_FD, PREEXEC_FENCE, "no new privileges");
-	if (c->as_root)
+	if (as_root)
 		return;
 	for (cap = 0; cap < 64; cap++) {
 		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == -1)
@@ -183,19 +198,34 @@ workdir(const struct command *c)
 		fail(EXEC_FD, PREEXEC_WORKDIR, "");
 }
 
-/* The keeper says when; if it is gone, never. */
-static void
-await_go(void)
+/*
+ * The next message of the keeper; if it is gone there will be no command.
+ * Returns the descriptor that came with it, or -1.
+ */
+static int
+await(uint32_t op)
 {
-	char byte;
-	ssize_t n;
+	struct gate_msg m;
+	size_t nfds = 1;
+	int fd = -1;
 
-	do
-		n = read(GO_FD, &byte, 1);
-	while (n == -1 && errno == EINTR);
-	if (n != 1)
+	if (chan_recv_wait(GATE_FD, (uint8_t *)&m, sizeof(m), &fd, &nfds,
+	    -1) != (ssize_t)sizeof(m))
 		_exit(126);
-	(void)close(GO_FD);
+	errno = EPROTO;
+	if (m.op != op)
+		fail(EXEC_FD, PREEXEC_FENCE, "a message out of turn");
+	return (fd);
+}
+
+static void
+ready(void)
+{
+	struct gate_msg m = { .op = GATE_READY };
+
+	if (chan_send_wait(GATE_FD, (const uint8_t *)&m, sizeof(m), NULL,
+	    0) == -1)
+		_exit(126);
 }
 
 static const char *
@@ -257,21 +287,60 @@ execute(const struct command *c)
 	errno = denied ? EACCES : ENOENT;
 }
 
-void
-preexec_run(const struct command *c, const struct preexec_fds *fds,
-    const struct sock_fprog *filter)
+/* All that is the same for every command of a sandbox. */
+static void
+fence(const struct preexec_start *s)
 {
 
-	descriptors(fds);
 	session();
-	limits(c);
-	identity(c);
-	capabilities(c);
-	landlock();
-	workdir(c);
-	if (sandbox_install(filter) == -1)
+	limits();
+	identity(s->as_root);
+	capabilities(s->as_root);
+	if (sandbox_install(s->filter) == -1)
 		fail(EXEC_FD, PREEXEC_FENCE, "the filter of system calls");
-	await_go();
-	execute(c);
+}
+
+void
+preexec_run(const struct preexec_start *s)
+{
+	struct command c;
+	int fd;
+
+	descriptors(s);
+	fence(s);
+	ready();
+	fd = await(GATE_COMMAND);
+	if (command_map(fd, &c) == -1)
+		fail(EXEC_FD, PREEXEC_FENCE, "reading the command");
+	(void)close(fd);
+	limits_job(&c);
+	landlock();
+	workdir(&c);
+	(void)await(GATE_GO);
+	(void)close(GATE_FD);
+	execute(&c);
 	fail(EXEC_FD, PREEXEC_EXECUTE, "");
+}
+
+/*
+ * Images need not have such a program; then all but the last step was shown.
+ */
+void
+preexec_probe(const struct preexec_start *s)
+{
+	static const char *const names[] = { "/bin/true", "/usr/bin/true" };
+	char name[] = "true", *argv[] = { name, NULL }, *env[] = { NULL };
+	const struct command c = { .workdir = "" };
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	size_t i;
+
+	if (null == -1 || dup2(null, 0) == -1 || dup2(null, 1) == -1 ||
+	    dup2(null, 2) == -1 || close_range(EXEC_FD, ~0U, 0) == -1)
+		_exit(125);
+	fence(s);
+	landlock();
+	workdir(&c);
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		(void)execve(names[i], argv, env);
+	_exit(errno == ENOENT ? 0 : 126);
 }

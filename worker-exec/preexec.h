@@ -3,7 +3,6 @@
 
 #include <stdint.h>
 
-struct command;
 struct sock_fprog;
 
 /* What the command's process says on the exec pipe when it could not go on. */
@@ -19,19 +18,40 @@ struct preexec_msg {
 	char what[40];          /* FENCE: which */
 };
 
-struct preexec_fds {
-	int go;
-	int exec;
+/*
+ * The gate is a SOCK_SEQPACKET pair between the keeper and this process:
+ *
+ *   this    READY    it is fenced in, but for what needs the workspace
+ *   keeper  COMMAND  + 1 fd: what to execute (command.h); all is in its place
+ *   keeper  GO       execute
+ */
+enum gate_op { GATE_READY = 1, GATE_COMMAND, GATE_GO };
+
+struct gate_msg {
+	uint32_t op;
+};
+
+struct preexec_start {
+	int gate;
+	int exec;               /* the exec pipe; tells preexec_msg */
 	int out;
 	int err;
+	uint8_t as_root;
+	const struct sock_fprog *filter;
 };
 
 /**
- * preexec_run(cmd, fds, filter):
- * From a process of the sandbox's own to the command: fence it in, wait for a
- * byte on ${go}, execute.  Does not return.
+ * preexec_run(start):
+ * From a process of the sandbox's own to the command: fence it in, wait at the
+ * gate, execute.  Does not return.
  */
-void preexec_run(const struct command *, const struct preexec_fds *,
-    const struct sock_fprog *) __attribute__((noreturn));
+void preexec_run(const struct preexec_start *) __attribute__((noreturn));
+
+/**
+ * preexec_probe(start):
+ * The same with a program of ours to choose, that ends with 0, at once.  Of
+ * ${start} the descriptors are not used.
+ */
+void preexec_probe(const struct preexec_start *) __attribute__((noreturn));
 
 #endif /* !ERRAND_EXEC_PREEXEC_H */

@@ -19,7 +19,6 @@
 #include "view.h"
 
 #define NITEMS(a)       (sizeof(a) / sizeof((a)[0]))
-#define SCRATCH         (UINT64_C(1) << 30)
 #define SCRATCH_INODES  "262144"
 
 /*
@@ -113,7 +112,7 @@ scratch_make(const struct view *v)
 	size_t i;
 
 	(void)snprintf(size, sizeof(size), "%" PRIu64,
-	    v->scratch == 0 ? SCRATCH : v->scratch);
+	    v->scratch == 0 ? VIEW_SCRATCH : v->scratch);
 	if (mount_new("tmpfs", options, 0, "tmp") == -1)
 		return (-1);
 	for (i = 0; i < NITEMS(scratch); i++) {
@@ -207,5 +206,21 @@ view_enter(int mount, const char **step)
 		return (failed(step, "mounting the workspace"));
 	if (mnt_pivot(".") == -1)
 		return (failed(step, "changing the root"));
+	return (0);
+}
+
+/* One of the private directories stands for all: they are one tmpfs. */
+int
+view_change(int tree, uint64_t bytes, const char **step)
+{
+	char size[32];
+
+	(void)snprintf(size, sizeof(size), "size=%" PRIu64, bytes);
+	if (bytes != 0 && mount(NULL, "/tmp", NULL, MS_REMOUNT | MS_NOSUID |
+	    MS_NODEV, size) == -1)
+		return (failed(step, "the size of /tmp"));
+	if (tree != -1 && mnt_attach(tree, AT_FDCWD,
+	    "/workspace") == -1)
+		return (failed(step, "mounting the workspace"));
 	return (0);
 }

@@ -3,9 +3,11 @@
 
 #include <stdint.h>
 
+#define VIEW_SCRATCH    (UINT64_C(1) << 30)
+
 /* What varies from one view to another. */
 struct view {
-	uint64_t scratch;       /* bytes of /tmp and friends; 0: the default */
+	uint64_t scratch;       /* bytes of /tmp and friends; 0: VIEW_SCRATCH */
 	int net_host;
 };
 
@@ -18,5 +20,11 @@ int view_make(const struct view *, const char **);
 
 /* Put the workspace ${mount} in, make the view our root.  Returns likewise. */
 int view_enter(int, const char **);
+
+/*
+ * Later, from inside: put another mount over the workspace (-1: leave it), give
+ * /tmp and friends so many bytes (0: as they are).  Returns likewise.
+ */
+int view_change(int, uint64_t, const char **);
 
 #endif /* !ERRAND_EXEC_VIEW_H */

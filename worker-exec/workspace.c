@@ -1,5 +1,5 @@
 /*
- * The directories of one job on the host and the mount made of them.  Touches
+ * The directories of one sandbox on the host and the mount made of them.  Touches
  * jobs/ in the tenant's work directory, with its rights.  The tree below is
  * treecache.c's, the mount itself overlay.c's.
  */
@@ -39,7 +39,7 @@ tenant_open(struct keeper *k)
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), TEMPLATE_WORK "/%" PRIu32,
-	    k->run->host_uid);
+	    k->prep->host_uid);
 	if (k->cfg->rootless && mkdir(path, 0700) == -1 && errno != EEXIST)
 		return (keeper_fault_step(k, "a work directory", errno));
 	if ((k->tenant = open_dir(AT_FDCWD, path)) == -1 ||
@@ -49,7 +49,10 @@ tenant_open(struct keeper *k)
 	return (0);
 }
 
-/* jobs/ID, locked for as long as we live: see workspace_remove. */
+/*
+ * jobs/ID, named after the sandbox, locked for as long as we live: see
+ * workspace_remove.
+ */
 static int
 jobdir_make(struct keeper *k)
 {
@@ -57,7 +60,7 @@ jobdir_make(struct keeper *k)
 
 	if (mkdirat(k->tenant, "jobs", 0700) == -1 && errno != EEXIST)
 		return (keeper_fault_step(k, "a work directory", errno));
-	(void)snprintf(path, sizeof(path), "jobs/%s", k->run->job);
+	(void)snprintf(path, sizeof(path), "jobs/%s", k->prep->id);
 	if (mkdirat(k->tenant, path, 0700) == -1 ||
 	    (k->jobdir = open_dir(k->tenant, path)) == -1 ||
 	    flock(k->jobdir, LOCK_EX | LOCK_NB) == -1 ||
@@ -112,34 +115,30 @@ overlay_make(struct keeper *k)
 	return (fd);
 }
 
-static int
-mount_make(struct keeper *k)
+int
+workspace_make(struct keeper *k)
 {
 	char upper[64];
-	struct err err;
 	int fd;
 
+	if (tenant_open(k) == -1 || jobdir_make(k) == -1)
+		return (-1);
+	(void)snprintf(upper, sizeof(upper), "jobs/%s/upper", k->prep->id);
+	if ((fd = overlay_plain(upper)) == -1)
+		return (keeper_fault_step(k, "the workspace", errno));
+	return (fd);
+}
+
+int
+workspace_tree(struct keeper *k)
+{
+	struct err err;
+
 	memset(&err, 0, sizeof(err));
-	if (k->run->root.kind == OBJ_NONE) {
-		(void)snprintf(upper, sizeof(upper), "jobs/%s/upper",
-		    k->run->job);
-		if ((fd = overlay_plain(upper)) == -1)
-			return (keeper_fault_step(k, "the workspace", errno));
-		return (fd);
-	}
 	if (treecache_get(k->tenant, k->sc, &k->run->root, &k->tree,
 	    &err) == -1)
 		return (keeper_fault(k, &err));
 	return (overlay_make(k));
-}
-
-int
-workspace_make(struct keeper *k)
-{
-
-	if (tenant_open(k) == -1 || jobdir_make(k) == -1)
-		return (-1);
-	return (mount_make(k));
 }
 
 /* A job's directory that nobody holds a lock on has lost its keeper. */
@@ -187,8 +186,8 @@ workspace_remove(struct keeper *k)
 	io_close(&k->viewfd);           /* the workspace is unmounted */
 	if (k->tenant == -1 || (jobs = open_dir(k->tenant, "jobs")) == -1)
 		return;
-	if (k->jobdir != -1 && io_remove_tree(jobs, k->run->job) == -1)
-		log_warn("job %s: its work directory", k->run->job);
+	if (k->jobdir != -1 && io_remove_tree(jobs, k->prep->id) == -1)
+		log_warn("job %s: its work directory", keeper_name(k));
 	sweep(jobs);
 	io_close(&jobs);
 	io_close(&k->jobdir);

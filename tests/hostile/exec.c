@@ -5,9 +5,11 @@
  *  no-hello, wrong-version, hello-twice, hello-fd, early, garbage KIND,
  *  say-run, gone-unknown, gone-flood, try WHAT..., keepers PLAY...
  *
- * With "keepers", the n-th RUN is played by the n-th PLAY, as a keeper of its
- * own, and the last by all that follow.  "calm" is a keeper that keeps all
- * rules: its job ends with status 7 when the file PROGRAM.end is there.
+ * With "keepers", the n-th PREPARE is played by the n-th PLAY, as a keeper of
+ * its own, and the last by all that follow.  Plays whose name begins with
+ * "idle" are sandboxes without a job; the others wait for theirs first.
+ * "calm" is a keeper that keeps all rules: its job ends with status 7 when the
+ * file PROGRAM.end is there.
  */
 
 #include <sys/mount.h>
@@ -36,7 +38,7 @@
 #define JOB_NOBODY      "aaaaaaaaaaaaaaaa"
 
 /* The descriptors of a RUN. */
-enum { RUN_JOB, RUN_STORE, RUN_LOG, RUN_VALUES };
+enum { RUN_STORE, RUN_LOG, RUN_VALUES };
 
 static uint8_t buf[CHAN_MSG_MAX];
 static char end_path[PATH_MAX];
@@ -57,13 +59,9 @@ exec_pack(uint8_t op)
 		m.u.hello.version = CHANNEL_VERSION;
 		m.u.hello.userns = 1;
 	} else if (op == EXEC_GONE)
-		strcpy(m.u.gone.job, JOB_NOBODY);
-	else {
-		strcpy(m.u.run.job, JOB_NOBODY);
-		m.u.run.spec.kind = OBJ_CHUNK;
-		m.u.run.spec.id[0] = 1;
-		m.u.run.spec_len = 1;
-	}
+		strcpy(m.u.gone.sandbox, JOB_NOBODY);
+	else
+		strcpy(m.u.prepare.sandbox, JOB_NOBODY);
 	if ((n = exec_msg_pack(&m, buf, sizeof(buf))) == -1)
 		leave("a message could not be packed");
 	return ((size_t)n);
@@ -121,7 +119,7 @@ static void
 say_run(void)
 {
 	hello();
-	(void)tell(CHAN_FD, buf, exec_pack(EXEC_RUN), NULL, 0);
+	(void)tell(CHAN_FD, buf, exec_pack(EXEC_PREPARE), NULL, 0);
 }
 
 /* Of jobs that are none: no violation, and no harm. */
@@ -172,6 +170,12 @@ job_say(uint8_t op, uint64_t v, const int *fds, size_t nfds)
 		m.u.log_bytes = v;
 	else if (op == JOBC_SIGNAL)
 		m.u.signal = 9;
+	else if (op == JOBC_RUN) {
+		strcpy(m.u.run.job, JOB_NOBODY);
+		m.u.run.spec.kind = OBJ_CHUNK;
+		m.u.run.spec.id[0] = 1;
+		m.u.run.spec_len = 1;
+	}
 	if ((n = job_msg_pack(&m, buf, sizeof(buf))) == -1)
 		leave("a message could not be packed");
 	if (tell(job, buf, (size_t)n, fds, nfds) == -1)
@@ -196,6 +200,24 @@ job_result(const struct job_result *r)
 	if ((n = job_msg_pack(&m, buf, sizeof(buf))) == -1)
 		leave("a result could not be packed");
 	(void)tell(job, buf, (size_t)n, NULL, 0);
+}
+
+/* Wait for the job itself. */
+static void
+job_take(void)
+{
+	static struct job_msg m;
+	int fds[FDS_MAX];
+	size_t nfds;
+	ssize_t n;
+
+	if ((n = hear(job, buf, sizeof(buf), fds, &nfds)) == 0)
+		leave("the channel was closed");
+	if (job_msg_parse(buf, (size_t)n, &m) == -1 || m.op != JOBC_RUN ||
+	    nfds < 2)
+		leave("errandd sent no job");
+	store = fds[RUN_STORE];
+	joblog = fds[RUN_LOG];
 }
 
 static int sandboxed = -1;      /* to the process that stands for a sandbox */
@@ -309,6 +331,7 @@ start_honestly(void)
 
 	job_say(JOBC_PLACE, 0, &fd, 1);
 	job_await(JOBC_PLACED);
+	job_say(JOBC_READY, 0, NULL, 0);
 	job_await(JOBC_GO);
 	job_say(JOBC_STARTED, 1, NULL, 0);
 	return (fd);
@@ -510,6 +533,39 @@ started_twice(void)
 }
 
 static void
+ready_early(void)
+{
+	(void)map_honestly();
+	job_say(JOBC_READY, 0, NULL, 0);
+	wait_end(job);
+}
+
+static void
+ready_twice(void)
+{
+	int fd = map_honestly();
+
+	job_say(JOBC_PLACE, 0, &fd, 1);
+	job_await(JOBC_PLACED);
+	job_say(JOBC_READY, 0, NULL, 0);
+	job_say(JOBC_READY, 0, NULL, 0);
+	wait_end(job);
+}
+
+/* Not READY yet. */
+static void
+started_unready(void)
+{
+	int fd = map_honestly();
+
+	job_say(JOBC_PLACE, 0, &fd, 1);
+	job_await(JOBC_PLACED);
+	job_await(JOBC_GO);
+	job_say(JOBC_STARTED, 1, NULL, 0);
+	wait_end(job);
+}
+
+static void
 result_early(void)
 {
 	struct job_result r = { .ran = 1 };
@@ -660,7 +716,7 @@ job_sup(void)
 	static const struct { const char *name; uint8_t op; } ops[] = {
 		{ "MAPPED", JOBC_MAPPED }, { "PLACED", JOBC_PLACED },
 		{ "GO", JOBC_GO }, { "LOGACK", JOBC_LOGACK },
-		{ "SIGNAL", JOBC_SIGNAL }
+		{ "SIGNAL", JOBC_SIGNAL }, { "RUN", JOBC_RUN }
 	};
 	size_t i;
 
@@ -795,6 +851,8 @@ static const struct {
 	{ "not-joined", not_joined },
 	{ "place-early", place_early },
 	{ "started-early", started_early },
+	{ "started-unready", started_unready },
+	{ "ready-early", ready_early }, { "ready-twice", ready_twice },
 	{ "started-twice", started_twice },
 	{ "result-early", result_early }, { "result-twice", result_twice },
 	{ "result-absurd", result_absurd }, { "result-huge", result_huge },
@@ -817,6 +875,8 @@ keeper(const char *name)
 
 	snprintf(what, sizeof(what), "%s", name);
 	scene.word[0] = what;           /* its lines name the play */
+	if (strncmp(what, "idle", 4) != 0)
+		job_take();
 	with = strchr(what, '=') == NULL ? "" : strchr(what, '=') + 1;
 	what[strcspn(what, "=")] = '\0';
 	for (i = 0; i < sizeof(plays) / sizeof(plays[0]); i++)
@@ -835,7 +895,7 @@ keeper_gone(const char *id, int status)
 
 	memset(&m, 0, sizeof(m));
 	m.op = EXEC_GONE;
-	snprintf(m.u.gone.job, sizeof(m.u.gone.job), "%s", id);
+	snprintf(m.u.gone.sandbox, sizeof(m.u.gone.sandbox), "%s", id);
 	m.u.gone.status = status;
 	if ((n = exec_msg_pack(&m, buf, sizeof(buf))) != -1)
 		(void)tell(CHAN_FD, buf, (size_t)n, NULL, 0);
@@ -865,13 +925,11 @@ run(size_t nth, const struct exec_msg *m, int *fds, size_t nfds)
 
 	for (i = 0; i < KEEPERS - 1 && kept[i].pid > 0; i++)
 		continue;
-	memcpy(kept[i].id, m->u.run.job, sizeof(kept[i].id));
+	memcpy(kept[i].id, m->u.prepare.sandbox, sizeof(kept[i].id));
 	if ((kept[i].pid = fork()) == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(CHAN_FD);
-		job = fds[RUN_JOB];
-		store = fds[RUN_STORE];
-		joblog = fds[RUN_LOG];
+		job = fds[0];
 		bad_fds[BAD_OWN] = job;
 		keeper(arg(nth < scene.n ? nth : scene.n - 1));
 	}

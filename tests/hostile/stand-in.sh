@@ -8,8 +8,9 @@ ALICE=64101
 BOB=64102
 log_mark=0
 
-# Workers come from the copy; one warm connection worker, so that a test knows
-# whose turn it is.
+# Workers come from the copy; one warm connection worker and, unless a test says
+# otherwise, no warm sandbox, so that a test knows whose turn it is.
+IDLE_SANDBOXES=0
 daemon_conf() {
 	cat <<-END
 	state_dir = "$T/state"
@@ -17,6 +18,7 @@ daemon_conf() {
 	worker_dir = "$WORKERS"
 	local_tenants = "auto"
 	idle_workers = 1
+	idle_sandboxes = $IDLE_SANDBOXES
 	slots = 16
 	defaults { slots = 8 }
 	END

@@ -49,8 +49,9 @@ for p in place-pid=1 "place-pid=$daemon_pid" "place-pid=$alien" place-other \
     place-self place-kind=pipe place-kind=file; do
 	play "$p" 'place: '
 done
-for p in map-none map-two map-twice place-early started-early started-twice \
-    ended-twice result-absurd garbage=ff garbage=op garbage=zero hello-twice \
+for p in map-none map-two map-twice place-early started-early \
+    started-unready started-twice ready-early ready-twice ended-twice \
+    result-absurd garbage=ff garbage=op garbage=zero hello-twice say=RUN \
     say=MAPPED say=PLACED say=GO say=LOGACK say=SIGNAL; do
 	play "$p" "$broke"
 done

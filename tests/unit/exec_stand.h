@@ -59,6 +59,7 @@ struct stand_job {
 	uint8_t net;
 	uint8_t as_root;
 	struct job_limits limits;
+	uint64_t scratch;               /* that the sandbox is made with */
 	int signal;                     /* sent once it has started */
 	int signal_early;               /* sent before GO */
 	int no_go;                      /* close instead of GO */
@@ -72,10 +73,12 @@ struct stand_out {
 	int ended;
 	int signalled;
 	int gone;                       /* status, -1: not yet */
+	int ready;
 	char id[JOB_ID_LEN + 1];
+	char box[JOB_ID_LEN + 1];       /* the sandbox */
 	uint8_t *out[2];                /* NUL terminated */
 	size_t len[2];
-	uint64_t us_run, us_map, us_place, us_started, us_ended, us_result;
+	uint64_t us_run, us_map, us_place, us_ready, us_started, us_ended, us_result;
 	uint64_t us_gone;
 };
 
@@ -390,7 +393,12 @@ stand_job_msg(struct stand *s, const struct stand_job *j, struct stand_out *o,
 		}
 		stand_say(*chan, JOBC_GO, 0);
 		break;
+	case JOBC_READY:
+		o->us_ready = io_mono_us();
+		o->ready = 1;
+		break;
 	case JOBC_STARTED:
+		assert_int_equal(o->ready, 1);
 		o->us_started = io_mono_us();
 		o->started = 1;
 		if (j->signal && !j->await)
@@ -445,7 +453,7 @@ stand_log_read(int fd, struct stand_out *o)
 }
 
 static inline void
-stand_spec(struct stand *s, const struct stand_job *j, struct exec_msg *m)
+stand_spec(struct stand *s, const struct stand_job *j, struct job_run *r)
 {
 	struct job_spec spec;
 	uint8_t *buf;
@@ -462,56 +470,86 @@ stand_spec(struct stand *s, const struct stand_job *j, struct exec_msg *m)
 	    j->workdir);
 	assert_int_equal(job_spec_pack(&spec, &buf, &len), 0);
 	assert_int_equal(content_from_mem(buf, len, objset_put, &s->store,
-	    &m->u.run.spec), 0);
-	m->u.run.spec_len = len;
+	    &r->spec), 0);
+	r->spec_len = len;
 	free(buf);
 }
 
-/* Send RUN; ${ends}: our ends of job and store channel; returns the log. */
+/* Ask for a sandbox; returns our end of its channel. */
 static inline int
-stand_submit(struct stand *s, const struct stand_job *j, struct stand_out *o,
-    int ends[2])
+stand_prepare(struct stand *s, const struct stand_job *j, struct stand_out *o)
 {
-	int job[2], store[2], fds[4], nfds = 3, rd, wr;
 	struct exec_msg m;
-	char path[256];
+	int job[2];
 
 	memset(o, 0, sizeof(*o));
 	o->gone = -1;
 	text_job_id(o->id);
+	text_job_id(o->box);
+	assert_int_equal(chan_pair(job), 0);
+	memset(&m, 0, sizeof(m));
+	m.op = EXEC_PREPARE;
+	memcpy(m.u.prepare.sandbox, o->box, sizeof(m.u.prepare.sandbox));
+	m.u.prepare.host_uid = s->tenant;
+	m.u.prepare.net = j->net;
+	m.u.prepare.as_root = j->as_root;
+	m.u.prepare.scratch = j->scratch;
+	stand_send_exec(s, &m, &job[1], 1);
+	close(job[1]);
+	return (job[0]);
+}
+
+/* Send RUN; ${store}: our end of the store channel; returns the log. */
+static inline int
+stand_claim(struct stand *s, const struct stand_job *j, struct stand_out *o,
+    int chan, int *end)
+{
+	int store[2], fds[3], nfds = 2, rd, wr;
+	struct job_msg m;
+	uint8_t buf[4096];
+	char path[256];
+	ssize_t n;
+
 	s->jobs++;
 	(void)snprintf(path, sizeof(path), "%s/%s.log", s->dir, o->id);
 	wr = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	rd = open(path, O_RDONLY | O_CLOEXEC);
 	assert_true(wr != -1 && rd != -1);
 	unlink(path);
-	assert_int_equal(chan_pair(job), 0);
 	assert_int_equal(chan_pair(store), 0);
 	memset(&m, 0, sizeof(m));
-	m.op = EXEC_RUN;
+	m.op = JOBC_RUN;
 	memcpy(m.u.run.job, o->id, sizeof(m.u.run.job));
-	m.u.run.host_uid = s->tenant;
-	m.u.run.net = j->net;
-	m.u.run.as_root = j->as_root;
 	m.u.run.root = j->root;
 	m.u.run.limits = j->limits;
-	stand_spec(s, j, &m);
-	fds[0] = job[1];
-	fds[1] = store[1];
-	fds[2] = wr;
+	stand_spec(s, j, &m.u.run);
+	fds[0] = store[1];
+	fds[1] = wr;
 	if (j->values != NULL) {
-		m.u.run.flags = EXEC_RUN_VALUES;
+		m.u.run.flags = JOBC_RUN_VALUES;
 		fds[nfds] = memfd_make("values", j->values, j->values_len);
 		assert_true(fds[nfds] != -1);
 		nfds++;
 	}
 	o->us_run = io_mono_us();
-	stand_send_exec(s, &m, fds, (size_t)nfds);
+	n = job_msg_pack(&m, buf, sizeof(buf));
+	assert_true(n > 0);
+	assert_int_equal(chan_send_wait(chan, buf, (size_t)n, fds,
+	    (size_t)nfds), 0);
 	while (nfds > 0)
 		close(fds[--nfds]);
-	ends[0] = job[0];
-	ends[1] = store[0];
+	*end = store[0];
 	return (rd);
+}
+
+/* Both at once; ${ends}: our ends of job and store channel. */
+static inline int
+stand_submit(struct stand *s, const struct stand_job *j, struct stand_out *o,
+    int ends[2])
+{
+
+	ends[0] = stand_prepare(s, j, o);
+	return (stand_claim(s, j, o, ends[0], &ends[1]));
 }
 
 #define STAND_MANY      32
@@ -526,7 +564,7 @@ stand_gone(struct stand *s, struct stand_out *o, size_t n, size_t *left)
 		return;
 	assert_int_equal(m.op, EXEC_GONE);
 	for (i = 0; i < n; i++) {
-		if (strcmp(o[i].id, m.u.gone.job) != 0)
+		if (strcmp(o[i].box, m.u.gone.sandbox) != 0)
 			continue;
 		assert_int_equal(o[i].gone, -1);
 		o[i].gone = m.u.gone.status;
@@ -534,7 +572,7 @@ stand_gone(struct stand *s, struct stand_out *o, size_t n, size_t *left)
 		--*left;
 		return;
 	}
-	fail_msg("job %s is not ours", m.u.gone.job);
+	fail_msg("sandbox %s is not ours", m.u.gone.sandbox);
 }
 
 /* Run ${n} jobs at once, each to its end. */

@@ -25,6 +25,7 @@
 #include "supervisor/exec_dispatch.h"
 #include "supervisor/jobs.h"
 #include "supervisor/priv.h"
+#include "supervisor/sandbox_pool.h"
 #include "supervisor/store_client.h"
 #include "supervisor/sup.h"
 #include "supervisor/tenants.h"
@@ -48,6 +49,7 @@ static struct {
 } asked[16];
 static int nasked, store_refuses;
 static int keeper = -1;         /* the keeper's end of the job channel */
+static uint64_t cpu_used;
 static int kills, alive, exec_ok, map_ok, place_errno;
 static const struct job_result *says;  /* in RESULT, when not NULL */
 static struct err refused;
@@ -63,20 +65,14 @@ __wrap_exec_link_ready(const struct exec_link *x, const char **why)
 }
 
 int
-__wrap_exec_link_run(struct exec_link *x, const struct exec_msg *m,
-    const int *fds, size_t n)
+__wrap_exec_link_prepare(struct exec_link *x, const struct exec_msg *m, int fd)
 {
-	size_t i;
-	int fd;
-
 	(void)x;
-	assert_int_equal(m->op, EXEC_RUN);
-	assert_int_equal(n, 3);
-	keeper = exec_ok ? fds[0] : -1;
-	for (i = exec_ok ? 1 : 0; i < n; i++) {
-		fd = fds[i];
+	assert_int_equal(m->op, EXEC_PREPARE);
+	assert_int_equal(m->u.prepare.host_uid, 60001);
+	keeper = exec_ok ? fd : -1;
+	if (!exec_ok)
 		io_close(&fd);
-	}
 	return (exec_ok ? 0 : -1);
 }
 
@@ -121,6 +117,16 @@ __wrap_cgroup_new(struct cgroups *cgs, const char *job,
 	return (calloc(1, 1));
 }
 
+int
+__wrap_cgroup_limit(struct cgroup *cg, const struct job_limits *had,
+    const struct job_limits *l)
+{
+	(void)cg;
+	(void)had;
+	(void)l;
+	return (0);
+}
+
 void
 __wrap_cgroup_free(struct cgroup *cg)
 {
@@ -145,7 +151,7 @@ void
 __wrap_cgroup_usage(struct cgroup *cg, struct job_usage *u, int *hit)
 {
 	(void)cg;
-	u->cpu_us = 5;
+	u->cpu_us = cpu_used += 5;
 	*hit = 0;
 }
 
@@ -296,6 +302,12 @@ say(uint8_t op, int with_fd)
 
 	memset(&m, 0, sizeof(m));
 	m.op = op;
+	if (op == JOBC_RUN) {
+		strcpy(m.u.run.job, "aaaaaaaaaaaaaaaa");
+		m.u.run.spec.kind = OBJ_CHUNK;
+		m.u.run.spec.id[0] = 1;
+		m.u.run.spec_len = 1;
+	}
 	if (op == JOBC_HELLO)
 		m.u.version = CHANNEL_VERSION;
 	if (op == JOBC_RESULT) {
@@ -353,6 +365,8 @@ to_running(void)
 	say(JOBC_HELLO, 0);
 	say(JOBC_MAP, 1);
 	say(JOBC_PLACE, 1);
+	say(JOBC_READY, 0);
+	assert_int_equal(hear(), JOBC_RUN);
 	assert_int_equal(hear(), JOBC_GO);
 	assert_int_equal(hear(), JOBC_MAPPED);
 	assert_int_equal(hear(), JOBC_PLACED);
@@ -396,6 +410,7 @@ setup(void **state)
 	exec_ok = map_ok = 1;
 	place_errno = 0;
 	says = NULL;
+	sup.sandboxes = sandbox_pool_new(&sup);
 	return ((sup.jobs = jobs_new(&sup)) == NULL ? -1 : 0);
 }
 
@@ -404,6 +419,7 @@ teardown(void **state)
 {
 	(void)state;
 	jobs_free(sup.jobs);
+	sandbox_pool_free(sup.sandboxes);
 	if (keeper != -1)
 		close(keeper);
 	keeper = -1;
@@ -440,6 +456,8 @@ test_go_waits(void **state)
 	say(JOBC_HELLO, 0);
 	say(JOBC_MAP, 1);
 	say(JOBC_PLACE, 1);
+	say(JOBC_READY, 0);
+	assert_int_equal(hear(), JOBC_RUN);
 	assert_int_equal(hear(), JOBC_MAPPED);
 	assert_int_equal(hear(), JOBC_PLACED);
 	assert_int_equal(hear(), 0);
@@ -461,6 +479,7 @@ test_publish_fails(void **state)
 	assert_int_equal(refused.code, ERR_MISSING);
 	assert_int_equal(jobs_count(sup.jobs), 0);
 	assert_int_equal(tenant.running, 0);
+	assert_int_equal(hear(), JOBC_RUN);
 	assert_int_equal(hear(), 0);
 	assert_string_equal(submitted, "");
 }
@@ -481,6 +500,7 @@ test_out_of_turn(void **state)
 {
 	static const struct { uint8_t op; int fd; } first[] = {
 		{ JOBC_MAP, 1 }, { JOBC_PLACE, 1 }, { JOBC_STARTED, 0 },
+		{ JOBC_READY, 0 }, { JOBC_RUN, 0 },
 		{ JOBC_LOG, 0 }, { JOBC_ENDED, 0 }, { JOBC_RESULT, 0 },
 		{ JOBC_HELLO, 1 }, { JOBC_GO, 0 }, { JOBC_MAPPED, 0 },
 	};
@@ -598,6 +618,7 @@ test_queue_start(void **state)
 	assert_int_equal(nasked, 2);
 	assert_int_equal(j->rec.state, JOB_STARTING);
 	say(JOBC_HELLO, 0);
+	assert_int_equal(hear(), JOBC_RUN);
 	assert_int_equal(hear(), 0);
 	answer(STORE_OK, 0);
 	assert_int_equal(hear(), JOBC_GO);

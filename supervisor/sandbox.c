@@ -1,0 +1,174 @@
+/*
+ * One sandbox as we see it: asked for, given to a job, ended.  Makes its
+ * channel, and has its directory and cgroup made by priv.c and cgroup.c.  What
+ * its keeper says is in sandbox_dispatch.c, how many are kept ready in
+ * sandbox_pool.c.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cgroup.h"
+#include "config.h"
+#include "exec_dispatch.h"
+#include "jobs.h"
+#include "lib/chan.h"
+#include "lib/io.h"
+#include "lib/log.h"
+#include "sandbox.h"
+#include "sandbox_pool.h"
+#include "sup.h"
+#include "tenants.h"
+
+static uint32_t
+gid_of(const struct sandbox *b)
+{
+	return (b->sup->cfg->rootless ? getgid() :
+	    b->key.tenant->conf.host_uid);
+}
+
+/* The channel, and its other end on the way to a keeper. */
+static int
+prepare_send(struct sandbox *b, const char **what)
+{
+	struct exec_msg m;
+	int pair[2];
+
+	*what = "its channel";
+	if (chan_pair(pair) == -1)
+		return (-1);
+	if ((b->chan = chan_new(b->sup->base, pair[0], "job", sandbox_msg_in,
+	    sandbox_chan_end, b)) == NULL) {
+		io_close(&pair[0]);
+		io_close(&pair[1]);
+		return (-1);
+	}
+	memset(&m, 0, sizeof(m));
+	m.op = EXEC_PREPARE;
+	memcpy(m.u.prepare.sandbox, b->id, sizeof(m.u.prepare.sandbox));
+	m.u.prepare.host_uid = b->key.tenant->conf.host_uid;
+	m.u.prepare.net = b->key.net;
+	m.u.prepare.as_root = b->key.as_root;
+	m.u.prepare.scratch = b->limits.memory;
+	*what = NULL;
+	return (exec_link_prepare(b->sup->exec, &m, pair[1]));
+}
+
+struct sandbox *
+sandbox_new(struct sup *sup, const struct sandbox_key *key,
+    const struct job_limits *l, const char **what)
+{
+	struct sandbox *b;
+
+	*what = "it";
+	if ((b = calloc(1, sizeof(*b))) == NULL)
+		return (NULL);
+	b->sup = sup;
+	b->key = *key;
+	b->limits = *l;
+	b->phase = KEEPER_NEW;
+	b->keeper_fd = b->pid1_fd = -1;
+	b->asked_us = io_mono_us();
+	text_job_id(b->id);
+	sandbox_pool_add(sup->sandboxes, b);
+	*what = "its work directory";
+	if (workdir_priv(sup->work_fd, key->tenant->conf.host_uid,
+	    gid_of(b)) == -1 || prepare_send(b, what) == -1)
+		goto err1;
+	/* Needed at PLACE; made while the keeper is. */
+	*what = "its cgroup";
+	if ((b->cgroup = cgroup_new(sup->cgroups, b->id, l)) == NULL)
+		goto err1;
+	return (b);
+
+err1:
+	sandbox_free(b);
+	return (NULL);
+}
+
+void
+sandbox_free(struct sandbox *b)
+{
+	int e = errno;
+
+	if (b == NULL)
+		return;
+	sandbox_pool_remove(b->sup->sandboxes, b);
+	chan_free(b->chan);
+	io_close(&b->keeper_fd);
+	io_close(&b->pid1_fd);
+	cgroup_free(b->cgroup);
+	free(b);
+	errno = e;
+}
+
+int
+sandbox_give(struct sandbox *b, struct job *j)
+{
+	if (cgroup_limit(b->cgroup, &b->limits, &j->rec.limits) == -1)
+		return (-1);
+	b->limits = j->rec.limits;
+	b->job = j;
+	j->box = b;
+	j->phase = b->phase;
+	if (b->pid1_fd != -1)
+		job_cpus(j);
+	return (0);
+}
+
+void
+sandbox_close(struct sandbox *b)
+{
+	chan_free(b->chan);
+	b->chan = NULL;
+}
+
+/* Safe at any time: only this sandbox's own processes are reached. */
+void
+sandbox_kill(struct sandbox *b)
+{
+	kill_priv(b->pid1_fd);
+	if (b->cgroup != NULL)
+		cgroup_kill(b->cgroup);
+}
+
+int
+sandbox_dead(const struct sandbox *b, int keeper)
+{
+	if (b->pid1_fd != -1 && !pidfd_dead(b->pid1_fd))
+		return (0);
+	if (keeper && b->keeper_fd != -1 && !pidfd_dead(b->keeper_fd))
+		return (0);
+	return (b->cgroup == NULL || cgroup_empty(b->cgroup));
+}
+
+void
+sandbox_orphan(const struct sandbox *b)
+{
+	workdir_remove_priv(b->sup->work_fd, b->key.tenant->conf.host_uid,
+	    gid_of(b), b->id);
+}
+
+/* A keeper that said something has left its last words in its channel, which
+ * come next; the channel's end says that there are no more. */
+void
+sandbox_gone(struct sandbox *b, int status)
+{
+	log_debug("sandbox %s: keeper ended with %d", b->id, status);
+	if (b->phase == KEEPER_NEW)
+		sandbox_lost(b, "its sandbox could not be made");
+}
+
+void
+sandbox_lost(struct sandbox *b, const char *why)
+{
+	if (b->job != NULL) {
+		job_keeper_lost(b->job, why);
+		return;
+	}
+	kill_priv(b->keeper_fd);
+	sandbox_kill(b);
+	sandbox_orphan(b);
+	sandbox_pool_failed(b, why);
+}

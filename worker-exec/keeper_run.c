@@ -1,0 +1,256 @@
+/*
+ * A job's way into a sandbox that waits for it: the spec and the tree from the
+ * store, the command to pid 1's child, GO.  What a sandbox needs without its
+ * job is in keeper_prepare.c.
+ */
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "init.h"
+#include "keep.h"
+#include "keeper_internal.h"
+#include "lib/content.h"
+#include "lib/io.h"
+#include "lib/memfd.h"
+#include "lib/worker_args.h"
+#include "proto/client_msg.h"
+#include "proto/job_msg.h"
+#include "storeclient.h"
+
+#define PIDS_MORE       8       /* so that the cgroup's limit is met first */
+
+int
+keeper_take(struct keeper *k, const struct job_msg *m, int *fds, size_t nfds)
+{
+	const struct job_run *j = &m->u.run;
+	struct run *r = &k->job;
+
+	if (k->run != NULL ||
+	    nfds != ((j->flags & JOBC_RUN_VALUES) ? 3U : 2U)) {
+		errno = EPROTO;
+		return (-1);
+	}
+	memcpy(r->job, j->job, sizeof(r->job));
+	r->root = j->root;
+	r->spec = j->spec;
+	r->spec_len = j->spec_len;
+	r->limits = j->limits;
+	r->store = fds[0];
+	r->log = fds[1];
+	r->values = nfds == 3 ? fds[2] : -1;
+	fds[0] = fds[1] = -1;
+	if (nfds == 3)
+		fds[2] = -1;
+	r->came_us = io_mono_us();
+	if ((k->sc = storeclient_new(r->store, k->chan, keeper_hear,
+	    k)) == NULL || pump_init(&k->pump, r->log,
+	    r->limits.log_bytes) == -1) {
+		errno = ENOMEM;
+		return (-1);
+	}
+	k->run = r;
+	/* The store answers while the sandbox is being made, if it still is. */
+	(void)storeclient_want(k->sc, &r->spec);
+	(void)storeclient_kick(k->sc);
+	return (0);
+}
+
+struct text {
+	uint8_t *p;
+	size_t len;
+	size_t cap;
+};
+
+static int
+text_add(void *cookie, const uint8_t *buf, uint64_t len)
+{
+	struct text *t = cookie;
+
+	if (len > t->cap - t->len) {
+		errno = EPROTO;
+		return (-1);
+	}
+	if (buf == NULL)
+		memset(t->p + t->len, 0, (size_t)len);
+	else
+		memcpy(t->p + t->len, buf, (size_t)len);
+	t->len += (size_t)len;
+	return (0);
+}
+
+static int
+store_fault(struct keeper *k, const char *what)
+{
+	struct err err = { 0 };
+
+	if (errno == ECANCELED)
+		return (-1);
+	if (errno == EREMOTEIO)
+		err = *storeclient_error(k->sc);
+	else
+		(void)err_set(&err, errno == EPROTO ? ERR_DAMAGED : ERR_IO,
+		    "%s: %s", what, strerror(errno));
+	return (keeper_fault(k, &err));
+}
+
+/* Fetch and parse the spec. */
+static int
+spec_get(struct keeper *k, struct job_spec *spec)
+{
+	struct text t = { .cap = (size_t)k->run->spec_len };
+	int rc = -1;
+
+	if (t.cap > LIMIT_SPEC || (t.p = malloc(t.cap)) == NULL)
+		return (keeper_fault_step(k, "the job's spec", ENOMEM));
+	if (content_read(&k->run->spec, storeclient_fetch, k->sc, text_add,
+	    &t) == 0) {
+		errno = EPROTO;
+		if (t.len == t.cap)
+			rc = job_spec_parse(t.p, t.len, spec);
+	}
+	free(t.p);
+	return (rc == -1 ? store_fault(k, "the job's spec") : 0);
+}
+
+/* The command as pid 1 wants it: a memfd, or -1. */
+static int
+command_make(struct keeper *k, const struct job_spec *spec)
+{
+	struct command_facts f = { .job = k->run->job,
+	    .as_root = k->prep->as_root, .pids = k->run->limits.pids };
+	const char *why;
+	struct err err;
+	int fd;
+
+	memset(&err, 0, sizeof(err));
+	if (f.pids != 0 && !k->cfg->rootless)
+		f.pids += PIDS_MORE;
+	if (k->run->values != -1 && memfd_map(k->run->values, LIMIT_ENV_BYTES,
+	    &f.values, &f.values_len) == -1) {
+		(void)err_set(&err, ERR_INVALID, "the values of the "
+		    "environment cannot be read: %s", strerror(errno));
+		return (keeper_fault(k, &err));
+	}
+	if ((fd = command_pack(spec, &f, &why)) == -1) {
+		(void)err_set(&err, ERR_INVALID, "%s", why);
+		(void)keeper_fault(k, &err);
+	}
+	memfd_unmap(f.values, f.values_len);
+	return (fd);
+}
+
+static int
+keep_fault(struct keeper *k)
+{
+	struct err err = { 0 };
+
+	(void)err_set(&err, errno == EPROTO ? ERR_INVALID : ERR_IO,
+	    "the tree's ignore rules: %s", errno == EPROTO ? "malformed" :
+	    strerror(errno));
+	(void)keeper_fault(k, &err);
+	return (-1);
+}
+
+/* Fetch the spec, and make of it what pid 1 needs: a memfd, or -1. */
+static int
+command_get(struct keeper *k)
+{
+	struct job_spec spec;
+	int fd;
+
+	if (spec_get(k, &spec) == -1)
+		return (-1);
+	k->argv0 = strdup(spec.argv[0]);
+	k->workdir = strdup(spec.workdir == NULL ? "" : spec.workdir);
+	fd = (k->keep = keep_new(&spec)) == NULL ? keep_fault(k) :
+	    command_make(k, &spec);
+	job_spec_done(&spec);
+	if (k->argv0 == NULL || k->workdir == NULL) {
+		io_close(&fd);
+		return (keeper_fault_step(k, "the command", ENOMEM));
+	}
+	return (fd);
+}
+
+/*
+ * What pid 1 has to change in the view, if anything: the tree in the workspace,
+ * the room in /tmp.
+ */
+static int
+workspace_change(struct keeper *k)
+{
+	struct init_msg m = { .op = INIT_CHANGE };
+	int fd = -1;
+
+	if (k->run->limits.memory != k->prep->scratch)
+		m.size = k->run->limits.memory == 0 ? VIEW_SCRATCH :
+		    k->run->limits.memory;
+	if (k->run->root.kind != OBJ_NONE &&
+	    (fd = workspace_tree(k)) == -1)
+		return (-1);
+	if (m.size == 0 && fd == -1)
+		return (0);
+	keeper_tell_init(k, &m, &fd, fd == -1 ? 0 : 1);
+	io_close(&fd);
+	return (keeper_await(k, &k->mounted));
+}
+
+int
+keeper_hand_in(struct keeper *k)
+{
+	int fd;
+
+	if ((fd = command_get(k)) == -1)
+		return (-1);
+	if (workspace_change(k) == -1) {
+		io_close(&fd);
+		return (-1);
+	}
+	keeper_tell_gate(k, GATE_COMMAND, fd);
+	io_close(&fd);
+	k->pump.fd[0] = k->out[0];
+	k->pump.fd[1] = k->out[1];
+	k->out[0] = k->out[1] = -1;
+	k->handed = 1;
+	keeper_go(k);
+	return (0);
+}
+
+/* The exec pipe: a reason, or its end when the command was executed. */
+void
+keeper_hear_exec(struct keeper *k)
+{
+	struct job_msg m;
+	uint8_t sig;
+	ssize_t n;
+
+	n = read(k->exec_fd, &k->refused, sizeof(k->refused));
+	if (n == -1 && errno == EINTR)
+		return;
+	io_close(&k->exec_fd);
+	if (n != 0 || k->result.err.code != ERR_NONE || k->cancelled ||
+	    !k->told)
+		return;
+	k->started = 1;
+	k->result.ran = 1;
+	/* The end of a short command may have been heard of first. */
+	k->started_mono = k->done ? k->ended_mono : io_mono_us();
+	k->result.started_us = k->done ? k->result.ended_us : io_real_us();
+	k->result.start_us = k->started_mono - k->run->came_us;
+	memset(&m, 0, sizeof(m));
+	m.op = JOBC_STARTED;
+	m.u.started_us = k->result.started_us;
+	keeper_send(k, &m, NULL, 0);
+	if ((sig = k->signal) != 0) {
+		struct init_msg im = { .op = INIT_SIGNAL, .number = sig };
+
+		keeper_tell_init(k, &im, NULL, 0);
+	}
+}
+
