@@ -66,7 +66,8 @@ port=$(cat "$T/port")
 
 # Ids of its own: processes are found by them.
 base=$((1900000000 + $$ % 10000 * 10000))
-start_daemon 'slots = 4' "tenant_uids = \"$base-$((base + 999))\"" \
+# Each job makes its own sandbox here; those that are ready are in pool.sh.
+start_daemon 'slots = 4' 'idle_sandboxes = 0' "tenant_uids = \"$base-$((base + 999))\"" \
     "worker_uids = \"$((base + 1000))-$((base + 1255))\""
 errandctl tenant add alpha --uid 0 --net host >/dev/null ||
     { diag "no tenant"; exit 1; }
@@ -251,7 +252,7 @@ at_start() {
 	stop "$exec_now"
 	begin "$1" small
 	reach "the client knows its job" accepted
-	reach "exec was asked" peek "$exec_now" 60
+	reach "exec was asked" peek "$exec_now" 20
 	snapshot=$(serving)
 	release
 }
