@@ -16,6 +16,7 @@
 #include "sandbox_pool.h"
 #include "store_client.h"
 #include "sup.h"
+#include "tenants.h"
 
 /* A large tree takes a while to be written; a slot is not held for ever. */
 #define START_US        (UINT64_C(900) * 1000000)
