@@ -242,7 +242,7 @@ bulk(struct drv *d, int t, const struct obj_ref *spec)
 	const size_t len = (size_t)BULK_CHUNKS * OBJ_MAX, n = BULK / len;
 	const double mib = (double)(len * n) / (1 << 20);
 	uint8_t *buf = malloc(len);
-	double disk, hash;
+	double disk, hash, before;
 	char path[300];
 	size_t i;
 	int fds[512];
@@ -257,13 +257,17 @@ bulk(struct drv *d, int t, const struct obj_ref *spec)
 		bench_add(&b, "disk alone, MiB/s", mib / bulk_disk(d, buf,
 		    len, n));
 		bench_add(&b, "hash alone, MiB/s", mib / bulk_hash(buf, n));
+		before = store_cpu(d);
 		bench_add(&b, "store, MiB/s", mib / bulk_store(d, t, fds, n));
+		bench_add(&b, "its processor time, ms/MiB", (store_cpu(d) -
+		    before) / mib);
 		(void)unlink(path);
 	}
 	free(buf);
 	bench_show(&b, "disk alone, MiB/s");
 	bench_show(&b, "hash alone, MiB/s");
 	bench_show(&b, "store, MiB/s");
+	bench_show(&b, "its processor time, ms/MiB");
 	disk = 0.6 * bench_median(&b, "disk alone, MiB/s");
 	hash = 0.8 * bench_median(&b, "hash alone, MiB/s");
 	bench_ratio(&b, "bulk / min(0.6 disk, 0.8 hash)",
