@@ -36,6 +36,7 @@ struct ix {
 	MDB_txn *rtxn;          /* reset unless reading */
 	MDB_txn *wtxn;          /* NULL unless writing */
 	int reading;
+	int full;               /* the map could not be made larger */
 	int fresh;
 	int dirfd;              /* of the index directory */
 	uint64_t map;
@@ -438,20 +439,38 @@ set_map(struct ix *ix, uint64_t map)
 int
 ix_grow(struct ix *ix)
 {
-	return (set_map(ix, ix->map * 2));
+	if (set_map(ix, ix->map * 2) == 0)
+		return (0);
+	/* Whatever kept it from that, this is what it means. */
+	errno = ENOBUFS;
+	return (-1);
+}
+
+/* Make the map large enough for this and all that may follow. */
+static int
+make_room(struct ix *ix, uint64_t need)
+{
+	uint64_t map = ix->map;
+
+	while (used(ix) + need + SEG_ROOM + RESERVE > map)
+		map *= 2;
+	return (map == ix->map ? 0 : set_map(ix, map));
+}
+
+int
+ix_full(struct ix *ix)
+{
+	if (ix->full)
+		ix->full = make_room(ix, 0) == -1;
+	return (ix->full);
 }
 
 int
 ix_write(struct ix *ix, uint64_t need)
 {
-	uint64_t map = ix->map;
-
 	ix_read_end(ix);
-	while (used(ix) + need + SEG_ROOM + RESERVE > map)
-		map *= 2;
-	/* Without a larger one it may still do: the sum is on the safe side. */
-	if (map != ix->map)
-		(void)set_map(ix, map);
+	/* Without a larger one this may still do: there is the reserve. */
+	ix->full = make_room(ix, need) == -1;
 	if (begin(ix) == -1)
 		return (-1);
 	if (segs_begin(ix->segs) == -1) {

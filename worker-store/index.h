@@ -87,7 +87,14 @@ int ix_upkeep(struct ix *);
 struct segs *ix_segs(struct ix *);
 uint64_t ix_generation(const struct ix *);
 
-/* Double the map. */
+/*
+ * Could the map not be made larger when it had to be, and still cannot?  Then
+ * what is left of it is kept for settling and deleting: nothing new may be
+ * taken in.  Call it outside of transactions.
+ */
+int ix_full(struct ix *);
+
+/* Double the map.  0, or -1 with errno = ENOBUFS. */
 int ix_grow(struct ix *);
 
 /* Borrowed until the transaction ends or something is written. */

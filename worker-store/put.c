@@ -183,6 +183,10 @@ admit(struct put *p, const struct peer *peer)
 		gc_disk(p->st, 4 * reserve - left);
 	if ((peer->rights & STORE_RIGHT_RESULTS) != 0)
 		reserve /= 4;
+	else if (ix_full(p->st->ix)) {
+		fault_errno(&p->fault, ENOBUFS, NULL);
+		return (-1);
+	}
 	if (left < reserve) {
 		fault_errno(&p->fault, ENOSPC, NULL);
 		return (-1);

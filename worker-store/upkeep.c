@@ -12,7 +12,7 @@
 #include "store.h"
 #include "upkeep.h"
 
-#define REST_S          1       /* after a failure */
+#define REST_S          10      /* after a failure */
 
 /* Invariant: the timer is pending while there is something to do. */
 struct upkeep {

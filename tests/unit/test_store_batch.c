@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <sys/statvfs.h>
+
 #include <cmocka.h>
 #include <event2/event.h>
 #include <lmdb.h>
@@ -15,8 +17,11 @@
 #include "store_driver.h"
 #include "worker-store/batch.h"
 #include "worker-store/peer.h"
+#include "worker-store/index.h"
 #include "worker-store/pending.h"
+#include "worker-store/seg_internal.h"
 #include "worker-store/store.h"
+#include "worker-store/upkeep.h"
 
 #define T1      1001
 #define JOB_A   "aaaaaaaaaaaaaaaa"
@@ -76,6 +81,77 @@ __wrap_mdb_txn_commit(MDB_txn *txn)
 	return (rc);
 }
 
+static int begin_error;         /* what the next transaction fails with */
+static int put_error;           /* and the next entry */
+static int map_error;           /* and every larger map */
+static int disk_full;           /* no byte is free, as statvfs says */
+static uint64_t clock_step;     /* microseconds that each look at it takes */
+
+int __real_mdb_txn_begin(MDB_env *, MDB_txn *, unsigned int, MDB_txn **);
+int
+__wrap_mdb_txn_begin(MDB_env *env, MDB_txn *parent, unsigned int flags,
+    MDB_txn **txn)
+{
+	int rc = (flags & MDB_RDONLY) != 0 ? 0 : begin_error;
+
+	if (rc == 0)
+		return (__real_mdb_txn_begin(env, parent, flags, txn));
+	begin_error = 0;
+	return (rc);
+}
+
+int __real_mdb_put(MDB_txn *, MDB_dbi, MDB_val *, MDB_val *, unsigned int);
+int
+__wrap_mdb_put(MDB_txn *txn, MDB_dbi dbi, MDB_val *k, MDB_val *v,
+    unsigned int flags)
+{
+	int rc = put_error;
+
+	put_error = 0;
+	return (rc != 0 ? rc : __real_mdb_put(txn, dbi, k, v, flags));
+}
+
+int __real_mdb_env_set_mapsize(MDB_env *, size_t);
+int
+__wrap_mdb_env_set_mapsize(MDB_env *env, size_t size)
+{
+	return (map_error != 0 ? map_error :
+	    __real_mdb_env_set_mapsize(env, size));
+}
+
+int __real_mdb_env_info(MDB_env *, MDB_envinfo *);
+int
+__wrap_mdb_env_info(MDB_env *env, MDB_envinfo *info)
+{
+	int rc = __real_mdb_env_info(env, info);
+
+	/* A map that is nearly used up. */
+	if (map_error != 0)
+		info->me_last_pgno = info->me_mapsize / 4096 - 4096;
+	return (rc);
+}
+
+int __real_fstatvfs(int, struct statvfs *);
+int
+__wrap_fstatvfs(int fd, struct statvfs *vfs)
+{
+	int rc = __real_fstatvfs(fd, vfs);
+
+	if (disk_full)
+		vfs->f_bavail = 0;
+	return (rc);
+}
+
+uint64_t __real_io_mono_us(void);
+uint64_t
+__wrap_io_mono_us(void)
+{
+	static uint64_t added;
+
+	added += clock_step;
+	return (__real_io_mono_us() + added);
+}
+
 static int
 setup(void **state)
 {
@@ -104,7 +180,9 @@ teardown(void **state)
 {
 	struct in *in = *state;
 
-	sync_error = commit_error = 0;
+	sync_error = commit_error = begin_error = put_error = map_error = 0;
+	disk_full = 0;
+	clock_step = 0;
 	watch_fd = -1;
 	store_close(in->st);
 	event_base_free(in->base);
@@ -288,6 +366,179 @@ test_commit_fails(void **state)
 	assert_true(job_is_there(in, JOB_B));
 }
 
+/* A disk that is full shows as a broken one, and is not said to be one. */
+static void
+test_full_not_broken(void **state)
+{
+	struct in *in = *state;
+	struct obj_ref a;
+
+	hello(in);
+	a = put(in, 1);
+	commit_error = EIO;
+	disk_full = 1;
+	assert_int_equal(publish(in, JOB_A, &a), ERR_FULL);
+	disk_full = 0;
+	commit_error = EIO;
+	assert_int_equal(publish(in, JOB_A, &a), ERR_IO);
+	assert_int_equal(publish(in, JOB_A, &a), ERR_NONE);
+	assert_true(is_there(in, &a));
+}
+
+/* The map is full in the middle of a transaction: a larger one, and again. */
+static void
+test_map_full(void **state)
+{
+	struct in *in = *state;
+	struct ix_stat before, after;
+	struct obj_ref a;
+
+	hello(in);
+	a = put(in, 1);
+	ix_stat(in->st->ix, &before);
+	put_error = MDB_MAP_FULL;
+	assert_int_equal(publish(in, JOB_A, &a), ERR_NONE);
+	ix_stat(in->st->ix, &after);
+	assert_int_equal(after.map_bytes, 2 * before.map_bytes);
+	assert_true(job_is_there(in, JOB_A));
+	/* No larger one is to be had: it is said, and nothing is lost. */
+	a = put(in, 2);
+	map_error = ENOMEM;
+	put_error = MDB_MAP_FULL;
+	assert_int_equal(publish(in, JOB_B, &a), ERR_FULL);
+	assert_false(job_is_there(in, JOB_B));
+	map_error = 0;
+	assert_int_equal(publish(in, JOB_B, &a), ERR_NONE);
+	assert_true(is_there(in, &a));
+}
+
+/*
+ * The map is nearly full and cannot be made larger: what is left is for jobs
+ * to settle and for deleting, and is not given to new objects.
+ */
+static void
+test_map_reserve(void **state)
+{
+	struct in *in = *state;
+	struct store_msg m = { .op = STORE_PUT };
+	struct drv_objs o = { 0 };
+	struct drv_reply r;
+	struct obj_ref a;
+
+	hello(in);
+	a = put(in, 1);
+	map_error = ENOMEM;
+	assert_int_equal(publish(in, JOB_A, &a), ERR_NONE);
+	(void)drv_chunk(&o, 2, 500);
+	m.u.put.objects = 1;
+	assert_int_equal(ask(in, in->tenant, &m, memfd_make("put", o.buf,
+	    o.len), &r), ERR_FULL);
+	m = drv_settle_msg(T1, JOB_A, 1, &none, &none);
+	assert_int_equal(ask(in, in->d.fd, &m, -1, &r), ERR_NONE);
+	assert_int_equal(ix_write(in->st->ix, 0), 0);
+	assert_int_equal(ix_object_del(in->st->ix, T1, &a), 0);
+	assert_int_equal(ix_commit(in->st->ix), 0);
+	map_error = 0;
+	m = (struct store_msg){ .op = STORE_PUT, .u.put.objects = 1 };
+	assert_int_equal(ask(in, in->tenant, &m, memfd_make("put", o.buf,
+	    o.len), &r), ERR_NONE);
+	free(o.buf);
+}
+
+/* A batch is over after 5 ms, whatever still waits. */
+static void
+test_age(void **state)
+{
+	static const char *const jobs[] = { JOB_A, JOB_B, JOB_C };
+	struct in *in = *state;
+	struct store_msg m;
+	struct obj_ref spec;
+	size_t i;
+
+	hello(in);
+	spec = put(in, 1);
+	for (i = 0; i < 3; i++) {
+		m = drv_publish_msg(T1, jobs[i], &none, &spec);
+		(void)drv_send(&in->d, in->d.fd, &m, -1);
+	}
+	watch_fd = in->tenant;
+	order[0] = '\0';
+	clock_step = BATCH_AGE_US / 2 + 1;
+	turn(in);
+	clock_step = 0;
+	/* The third one came when the first was 5 ms old. */
+	assert_string_equal(order, "FC");
+	for (i = 0; i < 2; i++) {
+		m = drv_publish_msg(T1, i == 0 ? "dddddddddddddddd" :
+		    "eeeeeeeeeeeeeeee", &none, &spec);
+		(void)drv_send(&in->d, in->d.fd, &m, -1);
+	}
+	order[0] = '\0';
+	clock_step = BATCH_AGE_US;
+	turn(in);
+	assert_string_equal(order, "C");
+}
+
+/* Objects that nobody asks for are made durable at 32 MiB. */
+static void
+test_bytes(void **state)
+{
+	struct in *in = *state;
+	struct store_msg m = { .op = STORE_PUT };
+	struct drv_objs o = { 0 };
+	struct drv_reply r;
+	size_t i, k;
+
+	hello(in);
+	watch_fd = in->d.fd;
+	turn(in);
+	assert_int_equal(drv_recv(in->d.fd, &r), -1);
+	order[0] = '\0';
+	for (i = 0; i < 9 && order[0] == '\0'; i++) {
+		for (k = 0; k < 62; k++)
+			(void)drv_chunk(&o, 1000 * i + k, OBJ_MAX);
+		m.u.put.objects = o.n;
+		assert_int_equal(ask(in, in->tenant, &m, memfd_make("put",
+		    o.buf, o.len), &r), ERR_NONE);
+		o.len = o.n = 0;
+	}
+	free(o.buf);
+	assert_int_equal(i, 9);
+	assert_string_equal(order, "FC");
+}
+
+/* Begun anew, or found out in an idle moment: it is the same. */
+static void
+test_panic_begin(void **state)
+{
+	struct in *in = *state;
+	struct obj_ref a;
+
+	hello(in);
+	a = put(in, 1);
+	begin_error = MDB_PANIC;
+	assert_int_equal(publish(in, JOB_A, &a), ERR_IO);
+	assert_true(in->st->broken);
+	assert_int_equal(in->st->status, 111);
+}
+
+static void
+test_panic_upkeep(void **state)
+{
+	struct in *in = *state;
+	struct obj_ref a;
+
+	hello(in);
+	a = put(in, 1);
+	assert_int_equal(publish(in, JOB_A, &a), ERR_NONE);
+	ix_segs(in->st->ix)->limits.recent_max = 0;
+	begin_error = MDB_PANIC;
+	upkeep_touch(in->st->upkeep);
+	turn(in);
+	assert_true(in->st->broken);
+	assert_int_equal(in->st->status, 111);
+}
+
 /* When LMDB wants to be opened again, the process has to end. */
 static void
 test_panic(void **state)
@@ -312,7 +563,14 @@ main(void)
 		TEST(test_one_for_all),
 		TEST(test_flush_fails),
 		TEST(test_commit_fails),
+		TEST(test_full_not_broken),
+		TEST(test_map_full),
+		TEST(test_map_reserve),
+		TEST(test_age),
+		TEST(test_bytes),
 		TEST(test_panic),
+		TEST(test_panic_begin),
+		TEST(test_panic_upkeep),
 	};
 
 	if (sodium_init() == -1)
