@@ -479,7 +479,10 @@ test_age(void **state)
 	assert_string_equal(order, "C");
 }
 
-/* Objects that nobody asks for are made durable at 32 MiB. */
+/*
+ * Objects that nobody asks for are made durable at 32 MiB: before the loop has
+ * come to anything but the puts, so it was not the timer.
+ */
 static void
 test_bytes(void **state)
 {
@@ -490,21 +493,24 @@ test_bytes(void **state)
 	size_t i, k;
 
 	hello(in);
-	watch_fd = in->d.fd;
 	turn(in);
-	assert_int_equal(drv_recv(in->d.fd, &r), -1);
-	order[0] = '\0';
-	for (i = 0; i < 9 && order[0] == '\0'; i++) {
+	for (i = 0; i < 9; i++) {
 		for (k = 0; k < 62; k++)
 			(void)drv_chunk(&o, 1000 * i + k, OBJ_MAX);
 		m.u.put.objects = o.n;
-		assert_int_equal(ask(in, in->tenant, &m, memfd_make("put",
-		    o.buf, o.len), &r), ERR_NONE);
+		(void)drv_send(&in->d, in->tenant, &m, memfd_make("put",
+		    o.buf, o.len));
 		o.len = o.n = 0;
 	}
 	free(o.buf);
-	assert_int_equal(i, 9);
+	watch_fd = in->d.fd;
+	order[0] = '\0';
+	(void)event_base_loop(in->base, EVLOOP_NONBLOCK);
 	assert_string_equal(order, "FC");
+	for (i = 0; i < 9; i++) {
+		assert_int_equal(drv_recv(in->tenant, &r), 0);
+		assert_int_equal(r.m.op, STORE_OK);
+	}
 }
 
 /* Begun anew, or found out in an idle moment: it is the same. */
