@@ -22,7 +22,6 @@
 
 #define LISTED_MAX      64      /* entries; then they are flushed */
 #define LISTED_SEC      5       /* since the first of them */
-#define SERIAL_KEY      "serial"
 #define KEY_LEN         9       /* 'e', serial */
 
 struct journal {
@@ -91,7 +90,7 @@ load(struct journal *j)
 
 	if (ix_read(ix) == -1)
 		return (-1);
-	if ((rc = ix_get(ix, IX_JOURNAL, SERIAL_KEY, sizeof(SERIAL_KEY) - 1,
+	if ((rc = ix_get(ix, IX_JOURNAL, JOURNAL_SERIAL, sizeof(JOURNAL_SERIAL) - 1,
 	    &v, &len)) == 0 && len == 8)
 		j->serial = le_get64(v);
 	else if (rc == -1 && errno == ENOENT)
@@ -374,7 +373,7 @@ journal_serial_put(struct ix *ix, uint64_t serial)
 	uint8_t v[8];
 
 	le_put64(v, serial);
-	return (ix_put(ix, IX_JOURNAL, SERIAL_KEY, sizeof(SERIAL_KEY) - 1, v,
+	return (ix_put(ix, IX_JOURNAL, JOURNAL_SERIAL, sizeof(JOURNAL_SERIAL) - 1, v,
 	    sizeof(v)));
 }
 

@@ -50,7 +50,8 @@ int journal_write(struct journal *, int flush);
 int journal_list(struct journal *);
 void journal_end(struct journal *, int committed);
 
-/* In a write transaction: entries up to this one have been used. */
+/* In a write transaction: entries up to this one have been used.  Where. */
+#define JOURNAL_SERIAL  "serial"
 int journal_serial_put(struct ix *, uint64_t);
 
 /* A flush of the pack failed: what was behind is gone. */

@@ -314,8 +314,9 @@ packs_check(struct packs *ps, uint32_t number, uint64_t want)
 		    "it are lost", number);
 		return (1);
 	}
-	rc = length_check(fd, number, want, &len) == -1 ||
-	    head_check(ps, fd, number) == -1;
+	rc = length_check(fd, number, want, &len) == -1;
+	if (head_check(ps, fd, number) == -1)
+		rc = errno == EPROTONOSUPPORT ? -1 : 1;
 	io_close(&fd);
 	return (rc);
 }

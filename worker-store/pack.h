@@ -60,7 +60,8 @@ int packs_list(struct packs *, uint32_t **, size_t *);
  */
 int packs_attach(struct packs *, uint32_t, uint64_t);
 
-/* Look at a sealed pack's length.  0, or 1 after logging what is wrong. */
+/* Look at a sealed pack.  0; 1 after logging what is wrong; -1 after logging
+ * that a newer version wrote it. */
 int packs_check(struct packs *, uint32_t, uint64_t);
 
 /**

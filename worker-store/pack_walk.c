@@ -11,6 +11,7 @@
 #include "pack_walk.h"
 
 #define WINDOW  (1024 * 1024)
+#define HOPS    64              /* damaged headers in a row */
 
 /* ${len} bytes at ${off}: where they are, or NULL: EBADMSG behind the end. */
 static const uint8_t *
@@ -85,37 +86,47 @@ is_record(struct pack_walk *w, uint64_t off, struct pack_rec *rec)
 	    rec) == 0);
 }
 
+/* Where the header at ${off} says that the next one is; 0 for nowhere. */
+static int
+behind(struct pack_walk *w, uint64_t off, uint64_t *to)
+{
+	const uint8_t *p;
+
+	*to = 0;
+	if ((p = look(w, off, PACK_REC_HEAD)) == NULL)
+		return (errno == EBADMSG ? 0 : -1);
+	*to = off + PACK_REC_HEAD + pack_rec_len(p);
+	if (*to > w->end)
+		*to = 0;
+	return (0);
+}
+
 /*
- * A header is damaged.  Its length may not be: what it leads to is then a
- * record with a MAC for that very place, or the end.
+ * A header is damaged.  Its length may not be: what it leads to, perhaps over
+ * others that are damaged, is then a record with a MAC for that very place, or
+ * the end.
  */
 static int
 skip_head(struct pack_walk *w)
 {
 	struct pack_rec rec;
-	const uint8_t *p;
-	uint64_t to;
-	int rc;
+	uint64_t to = w->next;
+	int hops, rc = 0;
 
-	if ((p = look(w, w->next, PACK_REC_HEAD)) == NULL) {
-		if (errno != EBADMSG)
+	for (hops = 0; hops < HOPS && rc == 0; hops++) {
+		if (behind(w, to, &to) == -1)
 			return (-1);
-		goto lost;
+		if (to == 0)
+			break;
+		rc = to == w->end ? 1 : is_record(w, to, &rec);
 	}
-	to = w->next + PACK_REC_HEAD + pack_rec_len(p);
-	if (to > w->end)
-		goto lost;
-	if (to != w->end) {
-		if ((rc = is_record(w, to, &rec)) == -1)
-			return (-1);
-		if (rc == 0)
-			goto lost;
+	if (rc == -1)
+		return (-1);
+	if (rc == 1) {
+		w->at = w->next;
+		w->next = to;
+		return (PACK_BAD_HEAD);
 	}
-	w->at = w->next;
-	w->next = to;
-	return (PACK_BAD_HEAD);
-
-lost:
 	w->unreachable = w->end - w->next;
 	return (PACK_END);
 }

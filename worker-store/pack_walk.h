@@ -17,7 +17,7 @@ enum pack_found {
 	PACK_END = 0,           /* no more: see unreachable */
 	PACK_RECORD,            /* w->rec, at w->at, its bytes at w->stored */
 	PACK_BAD_BYTES,         /* the same, but the bytes do not match */
-	PACK_BAD_HEAD           /* at w->at; there is nothing else to tell */
+	PACK_BAD_HEAD           /* from w->at to w->next; nothing else to tell */
 };
 
 struct pack_walk {

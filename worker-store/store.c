@@ -24,6 +24,7 @@
 #include "index.h"
 #include "index_pack.h"
 #include "journal.h"
+#include "journal_dump.h"
 #include "key.h"
 #include "lease.h"
 #include "lib/crash.h"
@@ -116,17 +117,20 @@ recover_pack(void *cookie, const struct ix_pack *pack)
 {
 	struct recovery *r = cookie;
 	void *p;
+	int rc;
 
 	if ((p = size_grow(r->named, &r->cap, r->n + 1,
 	    sizeof(*r->named))) == NULL)
 		return (-1);
 	r->named = p;
 	r->named[r->n++] = pack->number;
-	if (pack->sealed)
-		r->damaged += packs_check(r->packs, pack->number,
-		    pack->len) != 0;
-	else
+	if (!pack->sealed) {
 		r->open = *pack;
+		return (0);
+	}
+	if ((rc = packs_check(r->packs, pack->number, pack->len)) == -1)
+		return (-1);
+	r->damaged += (uint32_t)rc;
 	return (0);
 }
 
@@ -166,7 +170,8 @@ store_new_pack(struct store *st)
 
 	/* What is written and not flushed has to be by now. */
 	if (packs_unsynced(st->packs) > 0 && pack_sync(st->packs) == -1) {
-		journal_lost(st->journal);
+		if (st->journal != NULL)
+			journal_lost(st->journal);
 		return (-1);
 	}
 	return (pack_change(st, &old, old.number + 1));
@@ -256,6 +261,7 @@ make_parts(struct store *st)
 {
 	if ((st->pending = pending_new()) == NULL ||
 	    (st->batch = batch_new(st)) == NULL ||
+	    journal_dump(st) == -1 ||
 	    (st->journal = journal_open(st)) == NULL ||
 	    (st->walks = walks_new(st)) == NULL ||
 	    quarantine_open(st) == NULL ||

@@ -63,8 +63,10 @@ import sys
 with open(sys.argv[1], "r+b") as f:
     f.seek(8)
     f.write(b"\x09")' "$STORE/packs/00000001.pack"
-setsid "$BIN/errandd" $([ "$(id -u)" -eq 0 ] || echo --user) -d \
-    -f "$T/errandd.conf" >>"$T/errandd.log" 2>&1 </dev/null &
+set --
+[ "$(id -u)" -eq 0 ] || set -- --user
+setsid "$BIN/errandd" "$@" -d -f "$T/errandd.conf" >>"$T/errandd.log" 2>&1 \
+    </dev/null &
 daemon_pid=$!
 check 'a store of a newer version is refused' wait_for 20 stuck
 like "$(state state_note)" 'newer version; install that version' \
