@@ -161,8 +161,9 @@ ask(struct keep *k)
 	m.op = STORE_EXPIRE;
 	m.u.expire.tenant_id = t->conf.id;
 	m.u.expire.keep_us = kc.keep_us;
-	/* A tenth is left for what comes until the next look. */
-	m.u.expire.keep_jobs = kc.jobs - kc.jobs / 10;
+	/* A tenth is left for what comes until the next look, or one. */
+	m.u.expire.keep_jobs = kc.jobs < 2 ? kc.jobs : kc.jobs -
+	    (kc.jobs < 10 ? 1 : kc.jobs / 10);
 	m.u.expire.log_bytes = kc.logs - kc.logs / 10;
 	k->request = store_request(k->sup->store, &m, -1, on_expired, k);
 	if (k->request == 0)

@@ -155,7 +155,8 @@ on_msg(void *cookie, const uint8_t *buf, size_t len, int *fds, size_t nfds)
 		return (-1);
 	if ((r = request_find(sc, m.id)) == NULL || r->op != m.reply_to)
 		return (-1);
-	if (nfds == 1 && (m.op != STORE_OK || r->op != STORE_UNSETTLED))
+	if (nfds == 1 && (m.op != STORE_OK ||
+	    (r->op != STORE_UNSETTLED && r->op != STORE_EXPIRE)))
 		return (-1);
 	request_answer(sc, r, &m, nfds == 1 ? fds[0] : -1);
 	return (0);

@@ -1,0 +1,147 @@
+#!/bin/sh
+# What a tenant may keep in the store, and for how long.
+
+# shellcheck disable=SC2016,SC2034,SC2154
+. "$(dirname "$0")/../lib.sh"
+. "$TOP/tests/tools/jobs.sh"
+. "$TOP/tests/tools/small_store.sh"
+need_root
+small_store 'rewrite-seal=256K'
+plan 48
+start_daemon 'local_tenants = "off"'
+check 'a tenant with a quota' errandctl tenant add alice --store 8M
+check 'and another' errandctl tenant add bob --store 8M
+a() { errand --tenant alice "$@"; }
+b() { errand --tenant bob "$@"; }
+
+# --- bytes ---
+
+tree one
+head -c 3000000 /dev/urandom >f
+run a -- cksum f
+is "$rc" 0 'what fits is taken'
+check 'its use is told' test "$(used store_bytes)" -ge 3000000
+is "$(a info --json | "$TOOLS/jget" quota.store_bytes)" 8388608 \
+    'errand info tells the quota'
+is "$(a info --json | "$TOOLS/jget" used.store_bytes)" "$(used store_bytes)" \
+    'and the use'
+like "$(a info)" 'uses .*2\.9 MiB of 8\.0 MiB in the store' 'in words, too'
+
+tree two
+head -c 7000000 /dev/urandom >g
+run a -- cksum g
+is "$rc" 120 'what does not fit is refused'
+like "$(cat "$T/err")" 'store quota is used up' 'saying which quota'
+like "$(cat "$T/err")" 'of 8\.0 MiB are in use' 'the use and the limit'
+like "$(cat "$T/err")" 'tenant set NAME --store' 'and how to mend it'
+check 'nothing of it went over the quota' test "$(used store_bytes)" -le 8388608
+is "$(a ps -a --json | wc -l)" 1 'there is no job of it'
+run b -- cksum g
+is "$rc" 0 'another tenant does not notice'
+run a -C ../one --include-all -- cksum f
+is "$rc" 0 'what is there already can be run'
+
+check 'a larger quota' errandctl tenant set alice --store 64M
+run a -- cksum g
+is "$rc" 0 'and the same command works'
+run errandctl tenant set alice
+is "$rc" 2 'setting nothing is wrong use'
+run errandctl tenant set nobody --store 1M
+is "$rc" 1 'a tenant that is not there is 1'
+
+# --- what nothing refers to makes room ---
+
+check 'a tenant for it' errandctl tenant add carol --store 8M
+c() { errand --tenant carol "$@"; }
+tree three
+head -c 5000000 /dev/urandom >x
+run c --cpus 1000 -- true
+is "$rc" 120 'an upload whose job is refused'
+check 'is kept all the same' test "$(used store_bytes carol)" -ge 5000000
+tree four
+head -c 6000000 /dev/urandom >y
+run c -- cksum y
+is "$rc" 120 'and for a while makes no room: its upload may go on'
+later 60
+run c -- cksum y
+is "$rc" 0 'later it does, when something else needs it'
+check 'then it goes' test "$(used store_bytes carol)" -lt 7000000
+
+# --- jobs, and their logs ---
+
+check 'a tenant of few jobs' errandctl tenant add dora --jobs 5
+d() { errand --tenant dora "$@"; }
+tree five
+bad=
+first=$(d -d -- sh -c 'echo first')
+d wait "$first"
+for i in 1 2 3 4 5 6 7 8 9; do
+	run d -- sh -c "echo $i"
+	[ "$rc" -eq 0 ] && [ "$(cat "$T/out")" = "$i" ] || bad="$bad $i"
+	few() { [ "$(used jobs dora)" -lt 5 ]; }
+	wait_for 10 few
+done
+is "$bad" '' 'old jobs make room for new ones'
+run d status "$first"
+is "$rc" 1 'the oldest is forgotten'
+is "$(find "$T/state/logs" -name "$first*")" '' 'and its log is gone'
+like "$(d logs last)" 9 'the newest is there'
+check 'few are kept' test "$(d ps -a --json | wc -l)" -le 5
+
+check 'a tenant with little time' errandctl tenant set dora --keep 2s
+none() { [ "$(used jobs dora)" = 0 ] && [ "$(used log_bytes dora)" = 0 ]; }
+check 'when it is over, jobs go' wait_for 30 none
+is "$(d ps -a --json)" '' 'all of them'
+n=$(errandctl --json tenant show dora | "$TOOLS/jget" id)
+is "$(ls "$T/state/logs/$n")" '' 'and their logs'
+run d -- sh -c 'echo again'
+is "$(cat "$T/out")" again 'a new one runs as before'
+J=$(d -d -- sleep 6)
+
+check 'a job that runs longer than that is not touched' d wait "$J"
+check 'the receipt before it is forgotten is there' d receipt "$J" -o "$T/r"
+check 'a tenant without room for output' errandctl tenant add erna --logs 1K
+e() { errand --tenant erna "$@"; }
+run e -- sh -c 'head -c 3000 /dev/zero | tr "\0" x'
+is "$rc" 0 'the first job may still write'
+run e -- true
+is "$rc" 120 'the next is refused'
+like "$(cat "$T/err")" 'quota of logs is used up: 2\.9 KiB of 1\.0 KiB' 'saying why'
+
+# --- a disk that is nearly full ---
+
+stop_daemon
+if mkdir "$T/disk" && mount -t tmpfs -o size=160M,mode=755 none "$T/disk"
+then
+	trap 'stop_daemon; umount -l "$T/disk"; cleanup' EXIT
+	free() { df -Pk "$T/disk" | awk 'NR == 2 { print $4 }'; }
+	mkdir "$T/disk/state"
+	sed -i "s,^state_dir.*,state_dir = \"$T/disk/state\"," "$T/errandd.conf"
+	rm -rf "$T/run" && mkdir -m 755 "$T/run"
+	run_daemon
+	check 'on another disk' errandctl tenant add alice
+	tree six
+	head -c 200000 /dev/urandom >f
+	J=$(a -d -- sh -c 'while [ $((n = n + 1)) -lt 60 ]; do
+	    sleep 0.1; done; head -c 500000 /dev/urandom >made; echo made')
+	running() { [ "$(a status "$J" --json | "$TOOLS/jget" state)" = running ]; }
+	wait_for 20 running
+	fallocate -l "$(($(free) - 10000))K" "$T/disk/ballast"
+	head -c 300000 /dev/urandom >f
+	run a -- cksum f
+	is "$rc" 120 'with less than a reserve left, uploads are refused'
+	like "$(cat "$T/err")" "store's disk is full: make room" 'saying why'
+	ERRAND_TIME=40 run a wait "$J"
+	is "$rc" 0 'while the job that runs ends with its changes'
+	is "$(a diff "$J")" 'A made' 'all of them'
+	rm "$T/disk/ballast"
+	run a -- cksum f
+	is "$rc" 0 'with room again, uploads are taken'
+	stop_daemon
+	umount "$T/disk"
+	trap cleanup EXIT
+else
+	skip 6 'needs a tmpfs'
+fi
+
+done_testing
