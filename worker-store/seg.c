@@ -116,9 +116,8 @@ seg_entry_gone(const uint8_t *p)
 	return ((p[SEG_KEY_LEN + 13] & SEG_GONE) != 0);
 }
 
-/* Which block it is, and then the sum of everything. */
-static void
-close_block(uint64_t run, uint32_t number, uint8_t *out, size_t len)
+void
+seg_block_close(uint64_t run, uint32_t number, uint8_t *out, size_t len)
 {
 	le_put64(out + 8, run);
 	le_put32(out + 16, number);
@@ -132,7 +131,7 @@ seg_data_encode(uint64_t run, uint32_t number, const uint8_t *entries,
 	size_t len = SEG_BLOCK_HEAD + n * SEG_ENTRY_LEN;
 
 	memcpy(out + SEG_BLOCK_HEAD, entries, n * SEG_ENTRY_LEN);
-	close_block(run, number, out, len);
+	seg_block_close(run, number, out, len);
 	return (len);
 }
 
@@ -191,7 +190,7 @@ seg_head_encode(uint64_t run, uint32_t number, const uint8_t *entries,
 	le_put16(p, (uint16_t)blocks);
 	le_put16(p + 2, (uint16_t)lines);
 	p += TAIL;
-	close_block(run, number, out, (size_t)(p - out));
+	seg_block_close(run, number, out, (size_t)(p - out));
 	return ((size_t)(p - out));
 }
 

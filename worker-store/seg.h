@@ -69,6 +69,9 @@ int seg_entry_encode(const struct ix_object *, uint8_t *);
 void seg_entry_decode(const uint8_t *, struct ix_object *);
 int seg_entry_gone(const uint8_t *);
 
+/* Say which block these ${len} bytes are, and seal it with its checksum. */
+void seg_block_close(uint64_t run, uint32_t number, uint8_t *, size_t);
+
 /**
  * seg_data_encode(run, number, entries, n, out):
  * Make a data block of ${n} encoded entries in ${out}; return its length.
