@@ -215,8 +215,14 @@ fuzz-run: $(FUZZERS)
 FATAL_OK = main%.c sandbox.c log.c log.h preexec%.c
 may_end	= $(foreach f,$(1),$(if $(filter $(FATAL_OK),$(notdir $(f))),,$(f)))
 # Side by side with what people use today; needs root, bubblewrap, rsync, sshd.
-bench: all
+bench: all bench-store
 	$(Q)tests/bench/peers.py --bin $(B)/bin $(BENCH)
+# The store beside the bare disk and processor; samples end up in $(B).
+bench-store: all $(B)/tests/bench/store_bench $(B)/tests/bench/store_scale
+	$(Q)ERRAND_BUILD=$(B) $(B)/tests/bench/store_bench \
+	    -o $(B)/bench-store.json $(BENCH_STORE)
+	$(Q)ERRAND_BUILD=$(B) $(B)/tests/bench/store_scale \
+	    -o $(B)/bench-scale.json
 
 lint:
 	@echo 'fatal only where it may be'
@@ -270,7 +276,7 @@ clean:
 	    build-clang-crash build-cov build-fuzz
 
 FORCE:
-.PHONY: all tests crash-build check check-unit check-system check-vm bench fuzz fuzz-run \
+.PHONY: all tests crash-build check check-unit check-system check-vm bench bench-store fuzz fuzz-run \
 	lint coverage install install-man install-contrib clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
