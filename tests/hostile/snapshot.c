@@ -398,7 +398,7 @@ store_make(uint8_t op)
 {
 	memset(&smsg, 0, sizeof(smsg));
 	smsg.op = op;
-	smsg.id = op == STORE_HELLO ? 0 : ++last_id;
+	smsg.id = op == STORE_HELLO || op == STORE_WAIT ? 0 : ++last_id;
 }
 
 /* Whether the channel is still open. */
@@ -434,18 +434,22 @@ store_say(void)
 		[STORE_HELLO] = "HELLO", [STORE_BIND] = "BIND",
 		[STORE_PUBLISH] = "PUBLISH", [STORE_SETTLE] = "SETTLE",
 		[STORE_UNSETTLED] = "UNSETTLED", [STORE_HEAD] = "HEAD",
-		[STORE_STAT] = "STAT", [STORE_OK] = "OK"
+		[STORE_STAT] = "STAT", [STORE_CARE] = "CARE",
+		[STORE_COLLECT] = "COLLECT", [STORE_EXPIRE] = "EXPIRE",
+		[STORE_WAIT] = "WAIT", [STORE_OK] = "OK"
 	};
 	static uint8_t one[1] = { 1 };
 	uint8_t op;
 	int fd = bad_fds[BAD_NULL];
 
-	for (op = 1; op < STORE_OK; op++)
+	for (op = 1; op < STORE_OP__MAX; op++)
 		if (names[op] != NULL && strcmp(names[op], arg(1)) == 0)
 			break;
 	store_make(op);
 	if (op == STORE_HELLO)
 		smsg.u.hello.version = CHANNEL_VERSION;
+	else if (op == STORE_CARE)
+		smsg.u.care.task = CARE_VERIFY;
 	else if (op == STORE_BIND) {
 		smsg.u.bind.tenant_id = 1;
 		smsg.u.bind.rights = 7;

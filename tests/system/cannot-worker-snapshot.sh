@@ -120,7 +120,8 @@ alive 'sizes'
 # --- the store's channel ---
 
 store_before=$(pid_of store)
-for op in HELLO BIND PUBLISH SETTLE UNSETTLED HEAD STAT OK; do
+for op in HELLO BIND PUBLISH SETTLE UNSETTLED HEAD STAT CARE COLLECT EXPIRE \
+    WAIT OK; do
 	served "store-say $op"
 	saw "$op on a tenant's channel: closed" \
 	    "$op: the store closed the channel"
