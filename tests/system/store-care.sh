@@ -3,7 +3,7 @@
 
 . "$(dirname "$0")/../lib.sh"
 need_program git python3 jq
-plan 26
+plan 29
 
 PACKS=$T/state/store/packs
 damage() { python3 "$TOP/tests/tools/store_damage.py" "$PACKS" "$@"; }
@@ -38,6 +38,11 @@ is "$(verified .ok)" true 'verify --json: ok'
 is "$(verified .objects)" "$(figure objects)" 'verify looks at every object'
 like "$(verified .references)" '^[3-9]' 'verify looks at references'
 like "$(verified .journal_records)" '^[1-9]' 'verify looks at the journal'
+
+check 'gc has nothing to take, and says so' errandctl --json store gc
+is "$(jq -r .deleted_objects "$T/check.out")" 0 'no object of a job is deleted'
+errandctl store verify --bad >/dev/null 2>&1
+is "$?" 2 'wrong usage is exit 2'
 
 # --- a damaged object ---
 damage two

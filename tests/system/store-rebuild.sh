@@ -4,7 +4,7 @@
 
 . "$(dirname "$0")/../lib.sh"
 need_program git jq python3
-plan 22
+plan 25
 
 STORE=$T/state/store
 state() { errandctl --json status | jq -r ".store.$1"; }
@@ -51,8 +51,14 @@ check 'verify: sound' errandctl store verify
 check 'the next job runs' errand run -q -- true
 
 # --- ordered while it serves ---
+errand run -- sh -c 'echo begun; sleep 3; echo ended' >"$T/running" 2>&1 &
+running=$!
+check 'a job runs' wait_for 20 grep -q begun "$T/running"
 check 'rebuild-index while the store serves' errandctl store rebuild-index
-is "$(errand --json ps -a | wc -l)" 7 'all jobs are there'
+wait "$running"
+is "$?" 0 'the job that ran ends as if nothing had been'
+like "$(cat "$T/running")" ended 'with all of its output'
+is "$(errand --json ps -a | wc -l)" 8 'all jobs are there'
 check 'the old index is kept beside it' [ -d "$STORE/index.old" ]
 
 # --- written by a newer version ---
