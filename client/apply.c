@@ -270,8 +270,10 @@ attempt(struct apply *a)
 	int rc;
 
 	a->sum->bytes = 0;
+	local_begin(a);
 	if ((a->base = base_new(apply_fetch, a,
 	    &a->o->rec->submit.root)) == NULL ||
+	    (a->sc != NULL && base_cache(a->base, a->sc) == -1) ||
 	    plan_make(a) == -1) {
 		say_failed(a);
 		return (EXIT_OURS);

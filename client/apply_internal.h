@@ -28,9 +28,10 @@ void stage_unlock(struct stage *);
 int stage_make(struct stage *);
 int stage_open(struct stage *);
 
-/* The journal: durable when this returns 0. */
+/* The journal: durable when this returns 0, if it has more than one operation. */
 int stage_write(struct stage *, const struct journal *);
-/* Read it: 1, 0 when there is none, -1 with errno as journal_parse. */
+/* Read it: 1; 0 when there is none, or an empty one: at most one operation was
+ * done, and that is whole; -1 with errno as journal_parse. */
 int stage_read(struct stage *, struct journal *);
 
 /* The end of an apply: the journal goes first, then the rest. */
@@ -159,7 +160,9 @@ int apply_fetch(void *, const struct obj_ref *, uint8_t *, size_t *);
 /* Note what a failure is about; returns -1. */
 int apply_fail(struct apply *, const char *, size_t, const char *);
 
-/* apply_local.c: ours.  Look: what kind is there; know: and its content. */
+/* apply_local.c: ours.  Begin: load the stat cache, if it is small.  Look: what
+ * kind is there; know: and its content. */
+void local_begin(struct apply *);
 int local_look(struct apply *, struct item *);
 int local_know(struct apply *);
 int local_case_clash(struct apply *, const struct item *);

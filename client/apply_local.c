@@ -26,6 +26,7 @@
 /* From so many bytes on it pays to load the stat cache: about what reading the
  * cache of ten thousand files costs. */
 #define CACHE_WORTH     (2 * 1024 * 1024)
+#define CACHE_SMALL     (2 * 1024 * 1024)
 
 static int64_t
 ns_of(const struct timespec *ts)
@@ -169,60 +170,17 @@ err0:
 	return (apply_fail(a, item_path(it), it->c.path_len, NULL));
 }
 
-/* The directory of the stat cache that was asked last. */
-struct cached {
-	const struct statcache *sc;
-	struct stat_dir dir;
-	struct stat_entry e;
-	char *path;
-	size_t len;
-	int has, at;
-};
-
-static int
-cached_dir(struct cached *c, const char *path, size_t len)
-{
-	if (c->path != NULL && c->len == len && memcmp(c->path, path,
-	    len) == 0)
-		return (c->has);
-	free(c->path);
-	if ((c->path = strndup(path, len)) == NULL)
-		return (0);
-	c->len = len;
-	c->at = 0;
-	c->has = statcache_dir(c->sc, c->path, &c->dir) == 0;
-	return (c->has);
-}
-
 /* Is the file as the cache knows it?  Then that knows its content. */
 static int
-from_cache(struct cached *c, struct item *it)
+from_cache(struct statcache_at *c, struct item *it)
 {
-	const char *path = item_path(it), *slash, *name;
-	size_t len, n;
-	int cmp;
+	const struct stat_entry *e;
 
-	slash = memrchr(path, '/', it->c.path_len);
-	len = slash == NULL ? 0 : (size_t)(slash - path);
-	if (c->sc == NULL || !cached_dir(c, path, len))
+	if (c == NULL ||
+	    (e = statcache_at_find(c, item_path(it), it->c.path_len)) == NULL ||
+	    !stat_entry_same(e, &it->st))
 		return (0);
-	name = slash == NULL ? path : slash + 1;
-	n = it->c.path_len - (size_t)(name - path);
-	/* Names come in order, of the directory as of the list. */
-	for (;;) {
-		if (!c->at && !(c->at = stat_dir_next(&c->dir, &c->e)))
-			return (0);
-		cmp = tree_name_cmp((const uint8_t *)c->e.name, c->e.name_len,
-		    (const uint8_t *)name, n);
-		if (cmp > 0)
-			return (0);
-		if (cmp == 0)
-			break;
-		c->at = 0;
-	}
-	if (!stat_entry_same(&c->e, &it->st))
-		return (0);
-	it->ours.ref = c->e.ref;
+	it->ours.ref = e->ref;
 	note_racy(it);
 	return (1);
 }
@@ -230,7 +188,7 @@ from_cache(struct cached *c, struct item *it)
 int
 local_know(struct apply *a)
 {
-	struct cached c = { 0 };
+	struct statcache_at *c = NULL;
 	uint64_t bytes = 0;
 	size_t i;
 	int rc = 0;
@@ -238,15 +196,28 @@ local_know(struct apply *a)
 	for (i = 0; i < a->n; i++)
 		if (matters(&a->v[i]))
 			bytes += (uint64_t)a->v[i].st.st_size + 512;
-	if (bytes > CACHE_WORTH && a->o->cache != NULL)
-		c.sc = a->sc = statcache_load(a->o->cache);
+	if (bytes > CACHE_WORTH && a->sc == NULL && a->o->cache != NULL)
+		a->sc = statcache_load(a->o->cache);
+	if (a->sc != NULL)
+		c = statcache_at_new(a->sc);
 	for (i = 0; rc == 0 && i < a->n; i++) {
-		if (!matters(&a->v[i]) || from_cache(&c, &a->v[i]))
+		if (!matters(&a->v[i]) || from_cache(c, &a->v[i]))
 			continue;
 		rc = apply_pulse(a) == -1 ? -1 : hash_ours(a, &a->v[i]);
 	}
-	free(c.path);
+	statcache_at_free(c);
 	return (rc);
+}
+
+/* A small cache is read in less time than the host needs for a few answers. */
+void
+local_begin(struct apply *a)
+{
+	struct stat st;
+
+	if (a->o->cache != NULL && stat(a->o->cache, &st) == 0 &&
+	    st.st_size < CACHE_SMALL)
+		a->sc = statcache_load(a->o->cache);
 }
 
 int

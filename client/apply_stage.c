@@ -111,6 +111,16 @@ stage_make(struct stage *st)
 	return (write_file(st->dir, IGNORE, "*\n", 2, 0));
 }
 
+/*
+ * One rename is whole or not there, whatever becomes of the journal: it is not
+ * flushed then.  After a power cut it may be empty, which no other ever is.
+ */
+static int
+needs_flush(const struct journal *j)
+{
+	return (j->n > 1);
+}
+
 int
 stage_write(struct stage *st, const struct journal *j)
 {
@@ -120,11 +130,18 @@ stage_write(struct stage *st, const struct journal *j)
 
 	if (journal_key(key) == -1 || journal_pack(j, key, &buf, &len) == -1)
 		return (-1);
-	rc = write_file(st->dir, JOURNAL_NEW, buf, len, 1);
+	rc = write_file(st->dir, JOURNAL_NEW, buf, len, needs_flush(j));
 	free(buf);
 	if (rc == -1)
 		return (-1);
 	return (renameat(st->dir, JOURNAL_NEW, st->dir, JOURNAL));
+}
+
+/* Nothing, or zeros that were never written over. */
+static int
+is_empty(const uint8_t *p, size_t len)
+{
+	return (len == 0 || (p[0] == 0 && memcmp(p, p + 1, len - 1) == 0));
 }
 
 int
@@ -137,6 +154,10 @@ stage_read(struct stage *st, struct journal *j)
 
 	if (io_file_read(st->dir, JOURNAL, JOURNAL_MAX, &buf, &len) == -1)
 		return (errno == ENOENT ? 0 : -1);
+	if (is_empty(buf, len)) {
+		free(buf);
+		return (0);
+	}
 	rc = journal_key(key);
 	if (rc == 0)
 		rc = journal_parse(buf, len, key, j);

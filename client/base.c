@@ -1,6 +1,7 @@
 /*
- * Looks paths up in the submitted tree, whose objects come from the host.  One
- * directory of each depth is kept: paths come sorted.
+ * Looks paths up in the submitted tree: in the stat cache, if it is of that
+ * tree, or in its objects, which come from the host.  One directory of each
+ * depth is kept: paths come sorted.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -32,6 +33,7 @@ struct base {
 	obj_fetch_fn *fetch;
 	void *cookie;
 	struct obj_ref root;
+	struct statcache_at *cache;
 	struct level *level;
 	size_t n, cap;
 	char *path;
@@ -51,6 +53,17 @@ base_new(obj_fetch_fn *fetch, void *cookie, const struct obj_ref *root)
 	return (b);
 }
 
+int
+base_cache(struct base *b, const struct statcache *sc)
+{
+	struct obj_ref known;
+
+	statcache_root(sc, &known);
+	if (!obj_ref_equal(&known, &b->root))
+		return (0);
+	return ((b->cache = statcache_at_new(sc)) == NULL ? -1 : 0);
+}
+
 static void
 level_done(struct level *l)
 {
@@ -68,6 +81,7 @@ base_free(struct base *b)
 		return;
 	while (b->n > 0)
 		level_done(&b->level[--b->n]);
+	statcache_at_free(b->cache);
 	free(b->level);
 	free(b->path);
 	free(b);
@@ -167,16 +181,42 @@ start(struct base *b, size_t len)
 	return (b->n > 0 ? 0 : push(b, &b->root, 0));
 }
 
+/*
+ * The stat cache, when it is of this very tree, knows all but the targets of
+ * links.  1, 0 absent, -1: ask the host.
+ */
+static int
+from_cache(struct base *b, const char *path, size_t len,
+    struct merge_side *side)
+{
+	const struct stat_entry *e;
+
+	if (b->cache == NULL)
+		return (-1);
+	if ((e = statcache_at_find(b->cache, path, len)) == NULL)
+		return (0);
+	if (S_ISLNK(e->mode))
+		return (-1);
+	side->kind = S_ISDIR(e->mode) ? TREE_DIR : TREE_FILE;
+	side->mode = e->mode & 0777;
+	if (side->kind == TREE_FILE)
+		side->ref = e->ref;
+	return (1);
+}
+
 int
 base_find(struct base *b, const char *path, size_t len,
     struct merge_side *side)
 {
 	const struct entry *e;
 	size_t at, n;
+	int rc;
 
 	memset(side, 0, sizeof(*side));
 	if (b->root.kind == OBJ_NONE)
 		return (0);
+	if ((rc = from_cache(b, path, len, side)) != -1)
+		return (rc);
 	if (start(b, len) == -1)
 		return (-1);
 	pop(b, path, len);

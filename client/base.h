@@ -4,6 +4,7 @@
 #include "lib/object.h"
 #include "lib/tree.h"
 #include "merge.h"
+#include "statcache.h"
 
 /* Paths of a tree whose objects come from elsewhere. */
 struct base;
@@ -14,6 +15,10 @@ struct base;
  */
 struct base *base_new(obj_fetch_fn *, void *, const struct obj_ref *);
 void base_free(struct base *);
+
+/* Ask a stat cache first, if it is of this very tree; it is borrowed until
+ * base_free.  0, or -1: no memory. */
+int base_cache(struct base *, const struct statcache *);
 
 /**
  * base_find(b, path, len, side):

@@ -54,6 +54,17 @@ int stat_entry_same(const struct stat_entry *, const struct stat *);
 /* Fill from a stat; ${start_ns} is when the scan began (real time). */
 void stat_entry_set(struct stat_entry *, const struct stat *, int64_t);
 
+/*
+ * Looking paths up, in the order of their bytes or nearly so: the directory
+ * that was asked last is gone through once.  The cache stays the caller's.
+ * find: the entry, borrowed until the next call, or NULL.
+ */
+struct statcache_at;
+struct statcache_at *statcache_at_new(const struct statcache *);
+void statcache_at_free(struct statcache_at *);
+const struct stat_entry *statcache_at_find(struct statcache_at *, const char *,
+    size_t);
+
 /* Writing: directories in any order, entries by name. */
 struct statcache_out;
 struct statcache_out *statcache_out_new(void);

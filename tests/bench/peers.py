@@ -3,7 +3,7 @@
 
 usage: peers [--bin DIR] [--rounds N] [--out DIR] [--seed N] [WHAT ...]
 
-WHAT is one of p1 p2 p3 p4 p5 p13; default: all.  Needs root, a private sshd is
+WHAT is one of p1 p2 p3 p4 p5 p13 p17; default: all.  Needs root, a private sshd is
 started on 127.0.0.1 for rsync and ssh.  Prints medians, ranges and ratios;
 with --out writes report.json with every raw sample.  Variants take turns
 (A B B A); a failed command ends the run.
@@ -18,7 +18,7 @@ ap.add_argument("--out")
 ap.add_argument("--seed", type=int, default=20261130)
 ap.add_argument("what", nargs="*")
 a = ap.parse_args()
-what = a.what or ["p1", "p2", "p3", "p4", "p5", "p13"]
+what = a.what or ["p1", "p2", "p3", "p4", "p5", "p13", "p17"]
 rng = random.Random(a.seed)
 bindir = os.path.abspath(a.bin)
 top = tempfile.mkdtemp(prefix="errand-bench.")
@@ -158,6 +158,39 @@ def shipped(d):
     return json.loads(q.stdout)["tree"]
 
 
+def apply_one(fl):
+    """One changed file of wide, applied by errand and by git apply."""
+    d = tree("apply", WORK["wide"])
+    p = os.path.join(d, "d1/f1")
+    with open(p, "rb") as f:
+        old = f.read()
+    run(["git", "init", "-q", "."], d)
+    run(["git", "add", "."], d)
+    job(d)
+    run(["errand", "run", "-q", "--include-all", "--", "sh", "-c", "echo changed >>d1/f1"], d)
+    with open(p, "ab") as f:
+        f.write(b"changed\n")
+    with open(top + "/patch", "wb") as f:
+        f.write(run(["git", "diff", "--binary"], d).stdout)
+
+    def before(_):
+        with open(p, "wb") as f:
+            f.write(old)
+
+    def apply(argv):
+        t = timed(argv, d)
+        with open(p, "rb") as f:
+            if f.read() != old + b"changed\n":
+                sys.exit("not applied")
+        return t
+    print("P17 apply of one change in wide")
+    m = compare("p17", {"errand fetch --apply": lambda: apply(["errand", "fetch", "-q", "last", "--apply"]),
+                        "git apply": lambda: apply(["git", "apply", top + "/patch"])}, 4 * a.rounds, before)
+    e, g = m["errand fetch --apply"], m["git apply"]
+    print("  bound 1.5 x git apply + 3 flushes = %.2f ms: %s" % (
+        (1.5 * g + 3 * fl) * 1e3, "holds" if e <= 1.5 * g + 3 * fl else "MISSED"))
+
+
 def bench():
     fl = flush_cost()
     print("one small append with fdatasync: %.3f ms" % (fl * 1e3))
@@ -218,6 +251,8 @@ def bench():
         print("  ratio %.3f (target 0.5); shipped %s" % (p4 / m["rsync -a local, unchanged"], shipped(d)))
         m = compare("p5", {"errand edit": errand_edit})
         print("  edit - warm = %.2f ms (target 8); shipped %s" % ((m["errand edit"] - p4) * 1e3, shipped(d)))
+    if "p17" in what:
+        apply_one(fl)
 
 
 try:
