@@ -210,7 +210,8 @@ _errandctl() {
 	--net)
 		_errand_reply -W "none host" -- "$cur"
 		return ;;
-	--slots | --cpus | --memory | --pids | --disk | --store | --timeout)
+	--slots | --cpus | --memory | --pids | --disk | --store | --timeout | \
+	    --objects | --jobs | --logs | --keep)
 		return ;;
 	esac
 	case $cmd:$sub in
@@ -225,10 +226,11 @@ _errandctl() {
 	store:backup)
 		_errand_reply -d -- "$cur" ;;
 	tenant:)
-		_errand_reply -W "list show add" -- "$cur" ;;
-	tenant:add)
+		_errand_reply -W "list show add set" -- "$cur" ;;
+	tenant:add | tenant:set)
 		_errand_reply -W "--uid --slots --cpus --memory --pids --disk
-		    --store --timeout --net" -- "$cur" ;;
+		    --timeout --net --store --objects --jobs --logs --keep" \
+		    -- "$cur" ;;
 	esac
 }
 

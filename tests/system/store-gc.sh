@@ -6,7 +6,7 @@
 . "$TOP/tests/tools/jobs.sh"
 . "$TOP/tests/tools/small_store.sh"
 small_store 'pack-seal=3M rewrite-seal=256K gc-step-us=200 gc-scan=32'
-plan 23
+plan 22
 start_daemon
 
 gc() { errandctl store gc; }
