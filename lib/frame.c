@@ -131,6 +131,14 @@ frame_stream_open(const struct frame_conn *fc, uint32_t id)
 	return (st != NULL && st->live);
 }
 
+uint64_t
+frame_credit(const struct frame_conn *fc, uint32_t id)
+{
+	const struct frame_stream *st = frame_stream_find(fc, id);
+
+	return (st != NULL && st->live ? st->credit : 0);
+}
+
 uint32_t
 frame_stream_new(struct frame_conn *fc)
 {

@@ -97,6 +97,9 @@ int frame_send(struct frame_conn *, uint32_t, uint8_t, uint8_t, const void *,
 /* DATA bytes queued on a stream and not yet taken; to push back on a source. */
 size_t frame_waiting(const struct frame_conn *, uint32_t stream);
 
+/* DATA bytes the peer has granted a stream in all; 0 if it is not open. */
+uint64_t frame_credit(const struct frame_conn *, uint32_t stream);
+
 /* A new stream of the client side (1, 3, 5 ...). */
 uint32_t frame_stream_new(struct frame_conn *);
 

@@ -103,6 +103,21 @@ static const struct field care_fields[] = {
 static MAP(care_ask_map, T, errand__client__care__descriptor, care_fields,
     NULL);
 
+static const struct field input_fields[] = {
+	NAME(job, 1),
+	BOOL(take),
+};
+static MAP(input_map, T, errand__client__input__descriptor, input_fields,
+    NULL);
+
+static const struct field window_fields[] = {
+	NAME(job, 1),
+	UINT(rows, 0, UINT16_MAX),
+	UINT(cols, 0, UINT16_MAX),
+};
+static MAP(window_map, T, errand__client__window__descriptor, window_fields,
+    NULL);
+
 #define N(name) ERRAND__CLIENT__OPEN__VERB_##name
 #define ROW(verb, map) { CLIENT_##verb, 0, 0, N(verb), &map }
 
@@ -119,6 +134,8 @@ static const struct row open_rows[] = {
 	ROW(INFO, open_empty_map),
 	ROW(ADMIN, admin_map),
 	ROW(CARE, care_ask_map),
+	ROW(INPUT, input_map),
+	ROW(WINDOW, window_map),
 };
 
 const struct edge open_edge = {
@@ -143,6 +160,12 @@ static const struct field count_fields[] = {
 	UINT(bytes, 0, BIG),
 };
 static MAP(count_map, T, errand__client__count__descriptor, count_fields,
+    NULL);
+
+static const struct field offset_fields[] = {
+	UINT(offset, 0, BIG),
+};
+static MAP(offset_map, T, errand__client__offset__descriptor, offset_fields,
     NULL);
 
 static const struct field accepted_fields[] = {
@@ -196,6 +219,7 @@ static const struct row reply_rows[] = {
 	{ CLIENT_INFO_REPLY, 0, 0, N(INFO), &info_map },
 	{ CLIENT_ADMIN_REPLY, 0, 0, N(ADMIN), &admin_reply_map },
 	{ CLIENT_CARE_REPLY, 0, 0, N(CARE), &care_reply_map },
+	{ CLIENT_INPUT_REPLY, 0, 0, N(INPUT), &offset_map },
 };
 
 /* Some thousand tenants, of some hundred bytes once unpacked. */

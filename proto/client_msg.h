@@ -37,6 +37,12 @@
  *   ADMIN    h: REPLY ADMIN
  *   CARE     h: REPLY CARE (more) at each step, and for a backup DATA BYTES,
  *            REPLY CARE when it is done
+ *   INPUT    h: REPLY INPUT (more) once the command runs and nobody else has
+ *            its input (or, with .take, has it any longer): so many bytes of it
+ *            are there.  Then c: DATA STDIN from that offset on, END when it is
+ *            at its end, or RESET to leave it as it is.  h: REPLY DONE when the
+ *            command takes no more; RESET when another client took it
+ *   WINDOW   h: REPLY DONE: the size of its terminal was passed on
  */
 struct client_hello {
 	uint32_t proto_min, proto_max;
@@ -52,7 +58,8 @@ struct client_hello {
 enum client_verb {
 	CLIENT_UPLOAD = 1, CLIENT_SUBMIT, CLIENT_ATTACH, CLIENT_WAIT,
 	CLIENT_STATUS, CLIENT_LIST, CLIENT_KILL, CLIENT_GET, CLIENT_RECEIPT,
-	CLIENT_INFO, CLIENT_ADMIN, CLIENT_CARE, CLIENT_VERB__MAX
+	CLIENT_INFO, CLIENT_ADMIN, CLIENT_CARE, CLIENT_INPUT, CLIENT_WINDOW,
+	CLIENT_VERB__MAX
 };
 
 struct client_open {
@@ -68,19 +75,22 @@ struct client_open {
 	uint8_t admin;                  /* ADMIN: enum snap_admin */
 	struct tenant_info tenant;      /* ADMIN */
 	uint8_t task;                   /* CARE: enum care_task */
+	uint8_t take;                   /* INPUT: from whoever has it */
+	uint16_t rows, cols;            /* WINDOW */
 };
 
 enum client_reply_kind {
 	CLIENT_UPLOADED = 1, CLIENT_NEED, CLIENT_ACCEPTED, CLIENT_JOB,
 	CLIENT_RESULT, CLIENT_DONE, CLIENT_INFO_REPLY, CLIENT_ADMIN_REPLY,
-	CLIENT_CARE_REPLY, CLIENT_REPLY__MAX
+	CLIENT_CARE_REPLY, CLIENT_INPUT_REPLY, CLIENT_REPLY__MAX
 };
 
 struct client_reply {
 	uint8_t kind;
 	uint64_t objects, bytes;        /* UPLOADED, NEED, DONE (kept bytes) */
 	uint8_t existed;                /* ACCEPTED */
-	uint64_t offset;                /* ACCEPTED, JOB: DATA starts here */
+	uint64_t offset;                /* ACCEPTED, JOB, INPUT: DATA starts
+					 * here */
 	struct job_record record;       /* ACCEPTED (id, state, times only),
 					 * JOB, RESULT */
 	struct job_limits limits;       /* INFO */

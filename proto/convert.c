@@ -122,6 +122,10 @@ static const struct field submit_fields[] = {
 	UINT(shipped_objects, 0, BIG),
 	UINT(shipped_bytes, 0, BIG),
 	UINT(negotiate_us, 0, BIG),
+	BOOL(input),
+	BOOL(tty),
+	UINT(rows, 0, UINT16_MAX),
+	UINT(cols, 0, UINT16_MAX),
 };
 #undef T
 MAP(submit_map, struct job_submit, errand__record__submit__descriptor,

@@ -41,13 +41,34 @@ static MAP(jobc_result_map, T, errand__job__result__descriptor, result_fields,
 
 static const struct field run_fields[] = {
 	JOB(u.run.job, 1),
-	UINT(u.run.flags, 0, JOBC_RUN_VALUES),
+	UINT(u.run.flags, 0, JOBC_RUN_FLAGS),
 	REF(u.run.root, REF_NONE | REF_TREE),
 	REF(u.run.spec, REF_CONTENT),
 	UINT(u.run.spec_len, 1, LIMIT_SPEC),
 	SUB(u.run.limits, 0, &limits_map),
+	UINT(u.run.rows, 0, UINT16_MAX),
+	UINT(u.run.cols, 0, UINT16_MAX),
 };
 static MAP(run_map, T, errand__job__run__descriptor, run_fields, NULL);
+
+static const struct field input_end_fields[] = {
+	BOOL(u.lost),
+};
+static MAP(input_end_map, T, errand__job__input_end__descriptor,
+    input_end_fields, NULL);
+
+static const struct field input_at_fields[] = {
+	UINT(u.offset, 0, BIG),
+};
+static MAP(input_at_map, T, errand__job__input_at__descriptor, input_at_fields,
+    NULL);
+
+static const struct field window_fields[] = {
+	UINT(u.window.rows, 0, UINT16_MAX),
+	UINT(u.window.cols, 0, UINT16_MAX),
+};
+static MAP(window_map, T, errand__job__window__descriptor, window_fields,
+    NULL);
 
 #define N(name) ERRAND__JOB__MSG__OP_##name
 #define ROW(op, map) { JOBC_##op, 0, 0, N(op), &map }
@@ -68,6 +89,11 @@ static const struct row rows[] = {
 	ROW(STORE, empty_map),
 	ROW(READY, empty_map),
 	ROW(RUN, run_map),
+	ROW(INPUT, empty_map),
+	ROW(INPUT_END, input_end_map),
+	ROW(INPUT_ASK, empty_map),
+	ROW(INPUT_AT, input_at_map),
+	ROW(WINDOW, window_map),
 };
 
 const struct edge job_edge = {

@@ -31,16 +31,26 @@
  *   sup     SIGNAL  deliver to the command; KILL ends the sandbox
  *   sup     STORE   + 1 fd: the store was started again, and this is the job's
  *                   channel to it
+ *   sup     INPUT   + 1 fd: the pipe that the job's input comes from (once)
+ *   sup     INPUT_END  what is in that pipe is the end of it
+ *   sup     INPUT_ASK  answered with
+ *   keeper  INPUT_AT   so many bytes of input have come
+ *   sup     WINDOW  the size of the job's terminal
  *   keeper  ENDED   no process of the job is left; usage may be read
  *   keeper  RESULT  all is collected and flushed; the keeper then exits
  */
 enum job_op {
 	JOBC_HELLO = 1, JOBC_MAP, JOBC_MAPPED, JOBC_PLACE, JOBC_PLACED, JOBC_GO,
 	JOBC_STARTED, JOBC_LOG, JOBC_LOGACK, JOBC_SIGNAL, JOBC_ENDED,
-	JOBC_RESULT, JOBC_STORE, JOBC_READY, JOBC_RUN, JOBC_OP__MAX
+	JOBC_RESULT, JOBC_STORE, JOBC_READY, JOBC_RUN, JOBC_INPUT,
+	JOBC_INPUT_END, JOBC_INPUT_ASK, JOBC_INPUT_AT, JOBC_WINDOW,
+	JOBC_OP__MAX
 };
 
 #define JOBC_RUN_VALUES 0x1     /* the third descriptor is there */
+#define JOBC_RUN_INPUT  0x2     /* it reads what a client sends */
+#define JOBC_RUN_TTY    0x4     /* it has a terminal */
+#define JOBC_RUN_FLAGS  0x7
 
 /* A job, as its sandbox has to know it. */
 struct job_run {
@@ -50,6 +60,7 @@ struct job_run {
 	struct obj_ref spec;
 	uint64_t spec_len;
 	struct job_limits limits;
+	uint16_t rows, cols;    /* of its terminal, at first */
 };
 
 struct job_msg {
@@ -61,6 +72,11 @@ struct job_msg {
 		uint8_t signal;         /* SIGNAL: 1 to 64 */
 		struct job_result result;
 		struct job_run run;
+		uint8_t lost;           /* INPUT_END: for want of a client */
+		uint64_t offset;        /* INPUT_AT */
+		struct {
+			uint16_t rows, cols;
+		} window;
 	} u;
 };
 

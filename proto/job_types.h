@@ -118,6 +118,9 @@ struct job_submit {
 	uint8_t detach;
 	uint64_t tree_files, tree_bytes, shipped_objects, shipped_bytes;
 	uint64_t negotiate_us;
+	uint8_t input;          /* it reads what a client sends */
+	uint8_t tty;            /* it has a terminal, of this size at first */
+	uint16_t rows, cols;
 };
 
 /* What only one run's keeper knows; reported by errand-exec. */

@@ -265,6 +265,40 @@ static const struct field log_fields[] = {
 };
 static MAP(grew_map, T, errand__snapshot__log__descriptor, log_fields, NULL);
 
+static const struct field input_fields[] = {
+	JOB(u.input.job, 1),
+	BOOL(u.input.take),
+};
+static MAP(input_map, T, errand__snapshot__input__descriptor, input_fields,
+    NULL);
+
+static const struct field input_end_fields[] = {
+	JOB(u.input_end.job, 1),
+	UINT(u.input_end.how, SNAP_INPUT_EOF, SNAP_INPUT_LOST),
+};
+static MAP(input_end_map, T, errand__snapshot__input_end__descriptor,
+    input_end_fields, NULL);
+
+static const struct field window_fields[] = {
+	JOB(u.window.job, 1),
+	UINT(u.window.rows, 0, UINT16_MAX),
+	UINT(u.window.cols, 0, UINT16_MAX),
+};
+static MAP(window_map, T, errand__snapshot__window__descriptor, window_fields,
+    NULL);
+
+static const struct field taken_fields[] = {
+	UINT(u.taken.offset, 0, BIG),
+};
+static MAP(taken_map, T, errand__snapshot__taken__descriptor, taken_fields,
+    NULL);
+
+static const struct field input_stop_fields[] = {
+	JOB(u.input_stop.job, 1),
+};
+static MAP(input_stop_map, T, errand__snapshot__input_stop__descriptor,
+    input_stop_fields, NULL);
+
 #define N(name) ERRAND__SNAPSHOT__MSG__OP_##name
 #define EVENT(op, map) { SNAP_##op, 0, 0, N(op), &map }
 #define REQ(op, map) { SNAP_##op, 0, ROW_ID, N(op), &map }
@@ -279,15 +313,22 @@ static const struct row rows[] = {
 	REQ(SIGNAL, signal_map),
 	REQ(LIVE, empty_map),
 	REQ(ADMIN, admin_map),
+	REQ(INPUT, input_map),
+	REQ(INPUT_END, input_end_map),
+	REQ(WINDOW, window_map),
 	REQ(BOUND, bound_map),
 	REQ(SUBMITTED, submitted_map),
 	REQ(WATCHED, watched_map),
+	REQ(TAKEN, taken_map),
+	OK(INPUT_END, empty_map),
+	OK(WINDOW, empty_map),
 	OK(SIGNAL, empty_map),
 	OK(LIVE, live_map),
 	OK(ADMIN, admin_ok_map),
 	REQ(ERROR, error_map),
 	EVENT(JOB, job_map),
 	EVENT(LOG, grew_map),
+	EVENT(INPUT_STOP, input_stop_map),
 };
 
 const struct edge snap_edge = {

@@ -21,16 +21,28 @@ enum snap_op {
 	SNAP_SIGNAL,
 	SNAP_LIVE,              /* states of this tenant's active jobs */
 	SNAP_ADMIN,             /* control connections only */
+	SNAP_INPUT,             /* let me write a job's input */
+	SNAP_INPUT_END,         /* I write no more of it */
+	SNAP_WINDOW,            /* the size of a job's terminal */
 	/* replies of the supervisor */
 	SNAP_BOUND,             /* + 1 fd: store channel */
 	SNAP_SUBMITTED,
 	SNAP_WATCHED,           /* + 0 or 1 fd: the log, read-only */
-	SNAP_OK,                /* SIGNAL, LIVE, ADMIN */
+	SNAP_TAKEN,             /* + 1 fd: a pipe to write the input to */
+	SNAP_OK,                /* SIGNAL, LIVE, ADMIN, INPUT_END, WINDOW */
 	SNAP_ERROR,
 	/* events of the supervisor */
 	SNAP_JOB,               /* a watched job changed its state */
 	SNAP_LOG,               /* a watched job's log grew */
+	SNAP_INPUT_STOP,        /* another client takes a job's input: answer
+				 * with INPUT_END */
 	SNAP_OP__MAX
+};
+
+enum snap_input_end {
+	SNAP_INPUT_EOF = 1,     /* it is at its end */
+	SNAP_INPUT_LEFT,        /* the client left; another may go on */
+	SNAP_INPUT_LOST         /* the client was lost; it may come back */
 };
 
 enum snap_admin {
@@ -125,8 +137,9 @@ struct admin_status {
 struct snap_msg {
 	uint64_t id;
 	uint8_t op;
-	uint8_t reply_to;       /* OK: the request's op (SIGNAL, LIVE or
-				 * ADMIN), which says what is in u */
+	uint8_t reply_to;       /* OK: the request's op (SIGNAL, LIVE, ADMIN,
+				 * INPUT_END or WINDOW), which says what is in
+				 * u */
 	union {
 		struct {
 			uint32_t version;
@@ -196,6 +209,25 @@ struct snap_msg {
 			char job[JOB_ID_LEN + 1];
 			uint64_t bytes;         /* payload so far */
 		} log;
+		struct {
+			char job[JOB_ID_LEN + 1];
+			uint8_t take;           /* from whoever has it */
+		} input;
+		struct {
+			char job[JOB_ID_LEN + 1];
+			uint8_t how;            /* enum snap_input_end */
+		} input_end;
+		struct {
+			char job[JOB_ID_LEN + 1];
+			uint16_t rows, cols;
+		} window;
+		struct {
+			uint64_t offset;        /* bytes of the input that are
+						 * there */
+		} taken;
+		struct {
+			char job[JOB_ID_LEN + 1];
+		} input_stop;
 		struct err error;
 	} u;
 };

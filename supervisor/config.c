@@ -247,7 +247,7 @@ static const struct check main_checks[] = {
 	{ "idle_sandboxes", check_bound },
 	{ "tenant_sandboxes", check_bound },
 	{ "host_name", check_host }, { "local_tenants", check_word },
-	{ "stop_timeout", check_duration },
+	{ "stop_timeout", check_duration }, { "client_lease", check_duration },
 	{ "defaults|slots", check_bound },
 	CHECKS_LIMITS("defaults"), CHECKS_KEEP("defaults|"),
 	{ NULL, NULL }
@@ -395,6 +395,7 @@ config_take(cfg_t *cfg, struct config *c)
 	take_u32(cfg, "idle_sandboxes", &c->idle_sandboxes);
 	take_u32(cfg, "tenant_sandboxes", &c->tenant_sandboxes);
 	take_duration(cfg, "stop_timeout", &c->stop_timeout_us);
+	take_duration(cfg, "client_lease", &c->client_lease_us);
 	if (def != NULL) {
 		take_limits(def, &c->defaults);
 		take_keep(def, &c->keep);
@@ -415,7 +416,8 @@ config_parse(struct config *c)
 		OPT_STR("admin_group"), OPT_STR("cgroup_root"),
 		OPT_STR("host_name"), OPT_STR("worker_uids"),
 		OPT_STR("tenant_uids"), OPT_STR("local_tenants"),
-		OPT_STR("stop_timeout"), OPT_INT("slots"),
+		OPT_STR("stop_timeout"), OPT_STR("client_lease"),
+		OPT_INT("slots"),
 		OPT_INT("idle_workers"), OPT_INT("idle_sandboxes"),
 		OPT_INT("tenant_sandboxes"),
 		CFG_SEC("defaults", defaults, CFGF_NONE), CFG_END()

@@ -40,6 +40,7 @@ struct config {
 	uint32_t idle_sandboxes;        /* kept ready, at most */
 	uint32_t tenant_sandboxes;      /* of those, of one tenant */
 	uint64_t stop_timeout_us;
+	uint64_t client_lease_us; /* a lost client may come back */
 	int local_auto;         /* make tenants of local users */
 	int rootless;
 	struct job_limits defaults;

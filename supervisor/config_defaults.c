@@ -121,6 +121,7 @@ config_defaults(struct config *c)
 		.logs = 16384 * MIB,
 		.keep_us = 14 * 24 * HOUR,
 	};
+	c->client_lease_us = 60 * UINT64_C(1000000);
 	c->defaults = (struct job_limits){
 		.cpus_milli = online() * 1000,
 		.pids = 2048,

@@ -14,6 +14,7 @@
 #include "child.h"
 #include "config.h"
 #include "conn.h"
+#include "job_input.h"
 #include "jobs.h"
 #include "lib/chan.h"
 #include "lib/io.h"
@@ -94,6 +95,7 @@ conn_free(struct conn *c)
 	while ((w = TAILQ_FIRST(&c->watches)) != NULL)
 		watch_free(w);
 	submits_drop(c);
+	job_inputs_drop(c->sup, c);
 	store_forget(c->sup->store, c->bind_request);
 	if (c->worker != NULL)
 		c->worker->conn = NULL;

@@ -62,6 +62,7 @@ on_started(struct job *j, const struct job_msg *m, int *fds)
 	j->rec.times.started = io_real_us();
 	j->rec.phases.start = io_mono_us() - j->t_start;
 	conn_job_state(j);
+	job_input_started(j);
 	if (j->waits == WAIT_START)
 		job_timer(j, j->rec.limits.runtime_us != 0 ? WAIT_RUNTIME :
 		    WAIT_NONE, j->rec.limits.runtime_us);
@@ -115,6 +116,15 @@ on_ended(struct job *j, const struct job_msg *m, int *fds)
 	return (0);
 }
 
+static int
+on_input_at(struct job *j, const struct job_msg *m, int *fds)
+{
+	(void)fds;
+	if (job_input_at(j, m->u.offset) == -1)
+		return (violation(j, "it was not asked for its input"));
+	return (0);
+}
+
 /* The command ran exactly when we saw it start. */
 static int
 on_result(struct job *j, const struct job_msg *m, int *fds)
@@ -141,6 +151,7 @@ static const struct route {
 } routes[] = {
 	{ JOBC_STARTED, KEEPER_READY,           0, on_started },
 	{ JOBC_LOG,     RUNNING,                0, on_log },
+	{ JOBC_INPUT_AT, KEEPER_STARTED,        0, on_input_at },
 	{ JOBC_ENDED,   ALIVE,                  0, on_ended },
 	{ JOBC_RESULT,  ALIVE | KEEPER_ENDED,   0, on_result },
 };

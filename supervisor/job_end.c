@@ -199,6 +199,7 @@ job_ended(struct job *j)
 	int pids_hit = 0;
 
 	job_timer(j, WAIT_COLLECT, COLLECT_US);
+	job_input_done(j);
 	j->rec.times.ended = io_real_us();
 	if (j->box != NULL && j->box->cgroup != NULL)
 		cgroup_usage(j->box->cgroup, &j->rec.usage, &pids_hit);

@@ -96,6 +96,8 @@ acquire(struct job *j, int *fds, const char **what)
 	*what = "its channel to the store";
 	if (store_channel(j, &fds[RUN_STORE]) == -1)
 		return (-1);
+	if (job_input_make(j) == -1)
+		return (-1);
 	fds[RUN_VALUES] = j->values_fd;
 	j->values_fd = -1;
 	return (0);
@@ -132,6 +134,12 @@ run_send(struct job *j, const int *fds)
 	m.op = JOBC_RUN;
 	memcpy(m.u.run.job, j->rec.id, sizeof(m.u.run.job));
 	m.u.run.flags = n == 3 ? JOBC_RUN_VALUES : 0;
+	if (j->rec.submit.input)
+		m.u.run.flags |= JOBC_RUN_INPUT;
+	if (j->rec.submit.tty)
+		m.u.run.flags |= JOBC_RUN_TTY;
+	m.u.run.rows = j->rec.submit.rows;
+	m.u.run.cols = j->rec.submit.cols;
 	m.u.run.root = j->rec.submit.root;
 	m.u.run.spec = j->rec.submit.spec;
 	m.u.run.spec_len = j->rec.submit.spec_len;
@@ -168,6 +176,7 @@ job_start(struct job *j)
 	}
 	/* If it cannot be sent, the channel's end is on its way to us. */
 	(void)run_send(j, fds);
+	job_input_hand_over(j);
 	if (j->waits == WAIT_NONE)
 		job_timer(j, WAIT_START, START_US);
 	return (0);

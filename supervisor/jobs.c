@@ -115,6 +115,7 @@ job_new(struct sup *sup, struct tenant *t)
 	TAILQ_INIT(&j->watches);
 	evtimer_assign(&j->timer, sup->base, job_on_timer, j);
 	evtimer_assign(&j->logack, sup->base, job_on_logack, j);
+	job_input_init(j);
 	j->rec.state = JOB_QUEUED;
 	j->rec.tenant_id = t->conf.id;
 	memcpy(j->rec.tenant, t->conf.name, sizeof(j->rec.tenant));
@@ -170,6 +171,7 @@ job_free(struct job *j)
 	watches_drop(j);
 	evtimer_del(&j->timer);
 	evtimer_del(&j->logack);
+	job_input_done(j);
 	io_close(&j->values_fd);
 	sandbox_free(j->box);
 	TAILQ_REMOVE(&js->all, j, all);

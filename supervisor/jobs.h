@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <stdint.h>
 
+#include "job_input.h"
 #include "proto/job_types.h"
 #include "sandbox.h"
 
@@ -66,6 +67,7 @@ struct job {
 	struct conn *submitter;
 	uint64_t submit_id;
 	int values_fd;
+	struct job_input input;
 	/* the store */
 	uint64_t request;
 	int published;                  /* its record is durable */

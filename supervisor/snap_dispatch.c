@@ -181,6 +181,48 @@ on_signal(struct worker *w, const struct snap_msg *m, int *fds)
 }
 
 static int
+on_input(struct worker *w, const struct snap_msg *m, int *fds)
+{
+	struct job *j = own_job(w, m->u.input.job);
+
+	(void)fds;
+	if (j == NULL)
+		return (refuse(w->conn, m->id, ERR_NOT_FOUND, "there is no "
+		    "such job, or it has ended"));
+	job_input_take(j, w->conn, m->id, m->u.input.take);
+	return (0);
+}
+
+static int
+on_input_end(struct worker *w, const struct snap_msg *m, int *fds)
+{
+	struct job *j = own_job(w, m->u.input_end.job);
+
+	(void)fds;
+	if (j != NULL)
+		job_input_end(j, w->conn, m->u.input_end.how);
+	return (ok(w, m));
+}
+
+static int
+on_window(struct worker *w, const struct snap_msg *m, int *fds)
+{
+	struct job *j = own_job(w, m->u.window.job);
+
+	(void)fds;
+	if (j == NULL)
+		return (refuse(w->conn, m->id, ERR_NOT_FOUND, "there is no "
+		    "such job, or it has ended"));
+	if (job_window(j, w->conn, m->u.window.rows,
+	    m->u.window.cols) == -1)
+		return (refuse(w->conn, m->id, errno == EPERM ? ERR_DENIED :
+		    ERR_BUSY, errno == EPERM ? "the size of this job's "
+		    "terminal is not this client's" : "the job cannot hear of "
+		    "its terminal's size now"));
+	return (ok(w, m));
+}
+
+static int
 on_live(struct worker *w, const struct snap_msg *m, int *fds)
 {
 	struct snap_msg *reply = conn_msg(w->conn, SNAP_OK, m->id);
@@ -228,6 +270,9 @@ static const struct route {
 	{ SNAP_SUBMIT, CLIENT_STATES,           1, 1, on_submit },
 	{ SNAP_WATCH,  CLIENT_STATES,           0, 1, on_watch },
 	{ SNAP_SIGNAL, CLIENT_STATES,           0, 1, on_signal },
+	{ SNAP_INPUT,  CLIENT_STATES,           0, 1, on_input },
+	{ SNAP_INPUT_END, CLIENT_STATES,        0, 1, on_input_end },
+	{ SNAP_WINDOW, CLIENT_STATES,           0, 1, on_window },
 	{ SNAP_LIVE,   CLIENT_STATES,           0, 1, on_live },
 	{ SNAP_ADMIN,  CONN_SERVED | CONN_BOUND, 0, 0, on_admin },
 };

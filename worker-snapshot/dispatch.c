@@ -38,6 +38,10 @@ static const struct route routes[] = {
 	    receipt_open_stream, NULL, NULL, NULL, NULL },
 	{ CLIENT_INFO, ROUTE_TENANT | ROUTE_CONTROL, ROUTE_NO_DATA, 4,
 	    info_open, NULL, NULL, NULL, info_done },
+	{ CLIENT_INPUT, ROUTE_TENANT, FRAME_STDIN, 8,
+	    input_open, input_take, input_end, NULL, input_done },
+	{ CLIENT_WINDOW, ROUTE_TENANT, ROUTE_NO_DATA, 8,
+	    window_open, NULL, NULL, NULL, NULL },
 	{ CLIENT_ADMIN, ROUTE_CONTROL, ROUTE_NO_DATA, 4,
 	    admin_open, NULL, NULL, NULL, admin_done },
 	{ CLIENT_CARE, ROUTE_CONTROL, ROUTE_NO_DATA, 4,
@@ -178,6 +182,9 @@ dispatch_event(struct session *s, const struct snap_msg *m)
 	for (i = 0; i < s->nstreams; i++) {
 		if (!s->streams[i]->over && s->streams[i]->follow != NULL)
 			follow_event(s->streams[i]->follow, m);
+		if (!s->streams[i]->over &&
+		    s->streams[i]->route->verb == CLIENT_INPUT)
+			input_event(s->streams[i], m);
 	}
 }
 

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 struct client_open;
+struct snap_msg;
 struct stream;
 
 /*
@@ -41,6 +42,14 @@ void list_open(struct stream *, const struct client_open *);
 void kill_open(struct stream *, const struct client_open *);
 void receipt_open_stream(struct stream *, const struct client_open *);
 void jobs_done(struct stream *);
+
+/* input.c: what a job reads, and the size of its terminal. */
+void input_open(struct stream *, const struct client_open *);
+void input_take(struct stream *, const uint8_t *, size_t);
+void input_end(struct stream *);
+void input_done(struct stream *);
+void input_event(struct stream *, const struct snap_msg *);
+void window_open(struct stream *, const struct client_open *);
 
 /* admin.c: the host itself. */
 void info_open(struct stream *, const struct client_open *);

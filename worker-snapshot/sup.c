@@ -42,6 +42,8 @@ static const struct {
 	[SNAP_ERROR] = { 1, 0 },
 	[SNAP_JOB] = { 0, 0 },
 	[SNAP_LOG] = { 0, 0 },
+	[SNAP_TAKEN] = { 1, 1 },
+	[SNAP_INPUT_STOP] = { 0, 0 },
 };
 
 /* The reply to a request; SNAP_ERROR answers any of them. */
@@ -52,6 +54,9 @@ static const uint8_t answer[SNAP_OP__MAX] = {
 	[SNAP_SIGNAL] = SNAP_OK,
 	[SNAP_LIVE] = SNAP_OK,
 	[SNAP_ADMIN] = SNAP_OK,
+	[SNAP_INPUT] = SNAP_TAKEN,
+	[SNAP_INPUT_END] = SNAP_OK,
+	[SNAP_WINDOW] = SNAP_OK,
 };
 
 static int
@@ -69,7 +74,8 @@ is_known(const struct snap_msg *m, size_t nfds)
 		return (0);
 	if (known[m->op].reply)
 		return (m->id != 0);
-	return (m->op == SNAP_SERVE || m->op == SNAP_JOB || m->op == SNAP_LOG);
+	return (m->op == SNAP_SERVE || m->op == SNAP_JOB ||
+	    m->op == SNAP_LOG || m->op == SNAP_INPUT_STOP);
 }
 
 static int

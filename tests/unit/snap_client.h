@@ -288,7 +288,7 @@ world_start(int admin)
 	assert_non_null(w);
 	w->objs = calloc(MAXOBJ, sizeof(*w->objs));
 	assert_non_null(w->objs);
-	w->store = w->log_fd = -1;
+	w->store = w->log_fd = w->input_fd = -1;
 	strcpy(w->job, "aaaabbbbccccdddd");
 	assert_int_equal(chan_pair(sv), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0,

@@ -122,6 +122,31 @@ sup_on_watch(struct world *w)
 	sup_send(w, fd);
 }
 
+/* The job's input, as errandd gives it. */
+static void
+sup_taken(struct world *w)
+{
+	struct snap_msg *m = sup_out(w, SNAP_TAKEN, w->input_id);
+	int fds[2];
+
+	assert_int_equal(pipe2(fds, O_CLOEXEC | O_NONBLOCK), 0);
+	w->input_fd = fds[0];
+	m->u.taken.offset = w->input_offset;
+	sup_send(w, fds[1]);
+}
+
+static void
+sup_on_input(struct world *w)
+{
+	w->input_id = w->in.id;
+	if (w->input_err != 0) {
+		(void)err_set(&sup_out(w, SNAP_ERROR, w->input_id)->u.error,
+		    (enum err_code)w->input_err, "no");
+		sup_send(w, -1);
+	} else if (!w->input_mute)
+		sup_taken(w);
+}
+
 static void
 sup_on_admin(struct world *w)
 {
@@ -178,6 +203,21 @@ sup_handle(struct world *w, int *fd)
 		strcpy(w->signalled, w->in.u.signal.job);
 		w->signal = w->in.u.signal.signal;
 		sup_out(w, SNAP_OK, id)->reply_to = SNAP_SIGNAL;
+		sup_send(w, -1);
+		break;
+	case SNAP_INPUT:
+		sup_on_input(w);
+		break;
+	case SNAP_INPUT_END:
+		w->ninput_end++;
+		w->input_how = w->in.u.input_end.how;
+		sup_out(w, SNAP_OK, id)->reply_to = SNAP_INPUT_END;
+		sup_send(w, -1);
+		break;
+	case SNAP_WINDOW:
+		w->rows = w->in.u.window.rows;
+		w->cols = w->in.u.window.cols;
+		sup_out(w, SNAP_OK, id)->reply_to = SNAP_WINDOW;
 		sup_send(w, -1);
 		break;
 	case SNAP_LIVE:

@@ -96,6 +96,12 @@ struct world {
 	char watched[JOB_ID_LEN + 1];
 	unsigned int nwatch;
 	char signalled[JOB_ID_LEN + 1];
+	int input_fd;                   /* the job's end of the pipe, or -1 */
+	int input_mute;                 /* INPUT is not answered */
+	int input_err;                  /* or so */
+	uint64_t input_id, input_offset;
+	int ninput_end, input_how;
+	uint16_t rows, cols;
 	int signal;
 	struct snap_live live[4];
 	unsigned int nlive;
