@@ -22,7 +22,8 @@
 #include "storeclient.h"
 
 enum {
-	AT_CHAN, AT_CTL, AT_GATE, AT_EXEC, AT_INIT, AT_OUT, AT_ERR, AT__MAX
+	AT_CHAN, AT_CTL, AT_GATE, AT_EXEC, AT_INIT, AT_OUT, AT_ERR, AT__MAX,
+	AT_FEED = AT__MAX       /* and one more */
 };
 
 static void
@@ -63,16 +64,19 @@ turn(struct keeper *k)
 		[AT_INIT] = k->initfd, [AT_OUT] = k->pump.fd[0],
 		[AT_ERR] = k->pump.fd[1],
 	};
-	struct pollfd p[AT__MAX];
+	struct pollfd p[AT_FEED + 2];
 	int i;
 
 	for (i = 0; i < AT__MAX; i++)
 		p[i] = (struct pollfd){ .fd = fds[i], .events = POLLIN };
-	if (poll(p, AT__MAX, -1) == -1)
+	feed_poll(&k->feed, &p[AT_FEED]);
+	if (poll(p, AT_FEED + 2, -1) == -1)
 		return (errno == EINTR ? 0 : -1);
 	for (i = 0; i < AT__MAX; i++)
 		if (p[i].revents != 0 && hear[i] != NULL)
 			hear[i](k);
+	feed_turn(&k->feed, &p[AT_FEED]);
+	keeper_feed_look(k);
 	if (k->run != NULL)
 		keeper_log(k, 0);
 	return (p[AT_INIT].revents != 0 ? -1 : 0);
@@ -278,7 +282,8 @@ keeper_init(struct keeper *k, const struct prep *p,
 	k->chan = p->chan;
 	k->ctl = k->gate = k->exec_fd = k->initfd = k->viewfd = -1;
 	k->out[0] = k->out[1] = k->pump.fd[0] = k->pump.fd[1] = -1;
-	k->newstore = -1;
+	k->newstore = k->slave = -1;
+	feed_init(&k->feed);
 	k->tenant = k->jobdir = k->tree.lock = -1;
 	k->log_ready = 1;
 }
@@ -309,7 +314,9 @@ keeper_main(const struct prep *p, const struct worker_args *cfg,
 	if (keeper_prepare(&k, filters) == 0 && run_await(&k) == 0 &&
 	    keeper_hand_in(&k) == 0)
 		attend(&k);
+	feed_done(&k.feed);
 	init_reap(&k);
+	io_close(&k.slave);
 	last_words(&k);
 	conclude(&k);
 	if (!k.closed && k.run != NULL)

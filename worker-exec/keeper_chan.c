@@ -126,6 +126,8 @@ deliver(struct keeper *k, uint8_t sig)
 {
 	struct init_msg m = { .op = INIT_SIGNAL, .number = sig };
 
+	if (k->started && !k->done && keeper_signal_terminal(k, sig))
+		return;
 	if (k->started && !k->done)
 		keeper_tell_init(k, &m, NULL, 0);
 	else if (!k->done)
@@ -206,6 +208,9 @@ static const struct route {
 	{ JOBC_GO, on_go },
 	{ JOBC_LOGACK, on_logack },
 	{ JOBC_SIGNAL, on_signal },
+	{ JOBC_INPUT_END, keeper_input_end },
+	{ JOBC_INPUT_ASK, keeper_input_ask },
+	{ JOBC_WINDOW, keeper_window },
 };
 
 static int
@@ -223,6 +228,8 @@ dispatch(struct keeper *k, const uint8_t *buf, size_t len, int *fds,
 		fds[0] = -1;
 		return (on_store(k, fd));
 	}
+	if (m.op == JOBC_INPUT && nfds == 1)
+		return (keeper_input(k, fds));
 	if (m.op == JOBC_PLACED && nfds <= INIT_JOIN_MAX)
 		return (on_placed(k, fds, nfds));
 	if (m.op == JOBC_RUN && keeper_take(k, &m, fds, nfds) == 0)
@@ -339,15 +346,21 @@ void
 keeper_hear_gate(struct keeper *k)
 {
 	struct gate_msg m;
+	size_t nfds = 2;
 	ssize_t n;
+	int fds[2];
 
-	n = chan_recv_wait(k->gate, (uint8_t *)&m, sizeof(m), NULL, NULL, 0);
+	n = chan_recv_wait(k->gate, (uint8_t *)&m, sizeof(m), fds, &nfds, 0);
 	if (n == -1 && errno == ETIMEDOUT)
 		return;
-	if (n != (ssize_t)sizeof(m) || m.op != GATE_READY)
-		io_close(&k->gate);
-	else
+	if (n == (ssize_t)sizeof(m) && m.op == GATE_READY && nfds == 0)
 		k->gated = 1;
+	else if (n == (ssize_t)sizeof(m) && m.op == GATE_TTY && nfds == 2)
+		keeper_terminal(k, fds);
+	else
+		io_close(&k->gate);
+	while (n > 0 && nfds > 0)
+		io_close(&fds[--nfds]);
 }
 
 void

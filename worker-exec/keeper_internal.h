@@ -8,6 +8,7 @@
 #include "preexec.h"
 #include "proto/job_types.h"
 #include "pump.h"
+#include "stdin.h"
 #include "treecache.h"
 
 struct exec_filters;
@@ -24,6 +25,8 @@ struct run {
 	struct obj_ref spec;
 	uint64_t spec_len;
 	struct job_limits limits;
+	uint32_t flags;         /* JOBC_RUN_... */
+	uint16_t rows, cols;
 	int store;              /* store channel, until storeclient has it */
 	int log;                /* append-only */
 	int values;             /* sealed memfd, or -1 */
@@ -47,6 +50,7 @@ struct keeper {
 	struct run job;                 /* what run points at */
 	struct storeclient *sc;
 	struct pump pump;
+	struct feed feed;
 	struct job_result result;
 	struct preexec_msg refused;     /* why it was not executed */
 	char *argv0;                    /* for sentences */
@@ -58,6 +62,8 @@ struct keeper {
 	int gate;               /* the process that will be the command */
 	int exec_fd;            /* -1 once it was read to its end */
 	int out[2];             /* its output, until the pump has it */
+	int slave;              /* the terminal's other side, so that it does
+				 * not hang up before all are dead; or -1 */
 	int initfd;
 	int viewfd;             /* the job's mount namespace, or -1 */
 	int newstore;           /* a store channel not used yet, or -1 */
@@ -119,6 +125,26 @@ int keeper_fault_step(struct keeper *, const char *, int);
 
 /* What to call it in the log: the job's id, or the sandbox's before. */
 const char *keeper_name(const struct keeper *);
+
+/* keeper_io.c */
+
+/* Hand the command over, with what it reads.  Takes the memfd.  0 or -1. */
+int keeper_give(struct keeper *, int);
+
+/* The gate made a terminal: its two sides, taken if they are that. */
+void keeper_terminal(struct keeper *, int *);
+
+/* Messages of errandd about it. */
+int keeper_input(struct keeper *, int *);
+int keeper_input_end(struct keeper *, const struct job_msg *);
+int keeper_input_ask(struct keeper *, const struct job_msg *);
+int keeper_window(struct keeper *, const struct job_msg *);
+
+/* A signal for the terminal, whose foreground group gets it.  1 if it was. */
+int keeper_signal_terminal(struct keeper *, int);
+
+/* After a turn of the feed: does the terminal have to be hung up? */
+void keeper_feed_look(struct keeper *);
 
 /* keeper_prepare.c */
 

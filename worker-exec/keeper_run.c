@@ -41,6 +41,9 @@ keeper_take(struct keeper *k, const struct job_msg *m, int *fds, size_t nfds)
 	r->spec = j->spec;
 	r->spec_len = j->spec_len;
 	r->limits = j->limits;
+	r->flags = j->flags;
+	r->rows = j->rows;
+	r->cols = j->cols;
 	r->store = fds[0];
 	r->log = fds[1];
 	r->values = nfds == 3 ? fds[2] : -1;
@@ -212,8 +215,8 @@ keeper_hand_in(struct keeper *k)
 		io_close(&fd);
 		return (-1);
 	}
-	keeper_tell_gate(k, GATE_COMMAND, fd);
-	io_close(&fd);
+	if (keeper_give(k, fd) == -1)
+		return (-1);
 	k->pump.fd[0] = k->out[0];
 	k->pump.fd[1] = k->out[1];
 	k->out[0] = k->out[1] = -1;

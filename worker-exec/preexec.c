@@ -27,6 +27,7 @@
 #include "lib/io.h"
 #include "lib/sandbox.h"
 #include "ns.h"
+#include "pty.h"
 #include "preexec.h"
 
 #define RUNNER          1000    /* the job's id in its own namespace */
@@ -200,22 +201,39 @@ workdir(const struct command *c)
 
 /*
  * The next message of the keeper; if it is gone there will be no command.
- * Returns the descriptor that came with it, or -1.
+ * Returns how many descriptors came with it.
  */
-static int
-await(uint32_t op)
+static size_t
+await(uint32_t op, struct gate_msg *m, int *fds, size_t nfds)
 {
-	struct gate_msg m;
-	size_t nfds = 1;
-	int fd = -1;
+	size_t n = nfds;
 
-	if (chan_recv_wait(GATE_FD, (uint8_t *)&m, sizeof(m), &fd, &nfds,
-	    -1) != (ssize_t)sizeof(m))
+	if (chan_recv_wait(GATE_FD, (uint8_t *)m, sizeof(*m), fds, &n,
+	    -1) != (ssize_t)sizeof(*m))
 		_exit(126);
 	errno = EPROTO;
-	if (m.op != op)
+	if (m->op != op)
 		fail(EXEC_FD, PREEXEC_FENCE, "a message out of turn");
-	return (fd);
+	return (n);
+}
+
+/* What it reads: nothing, a pipe, or a terminal of its own for all three. */
+static void
+input(const struct gate_msg *m, int pipe)
+{
+	struct gate_msg reply = { .op = GATE_TTY };
+	int fds[2];
+
+	if (m->input && !m->tty && dup2(pipe, STDIN_FILENO) == -1)
+		fail(EXEC_FD, PREEXEC_FENCE, "its input");
+	if (!m->tty)
+		return;
+	if (pty_open(m->rows, m->cols, &fds[0], &fds[1]) == -1 ||
+	    chan_send_wait(GATE_FD, (const uint8_t *)&reply, sizeof(reply),
+	    fds, 2) == -1 || pty_adopt(fds[1]) == -1)
+		fail(EXEC_FD, PREEXEC_FENCE, "a terminal");
+	(void)close(fds[0]);
+	(void)close(fds[1]);
 }
 
 static void
@@ -303,20 +321,25 @@ fence(const struct preexec_start *s)
 void
 preexec_run(const struct preexec_start *s)
 {
+	struct gate_msg m;
 	struct command c;
-	int fd;
+	int fds[2] = { -1, -1 };
 
 	descriptors(s);
 	fence(s);
 	ready();
-	fd = await(GATE_COMMAND);
-	if (command_map(fd, &c) == -1)
+	(void)await(GATE_COMMAND, &m, fds, 2);
+	if (command_map(fds[0], &c) == -1)
 		fail(EXEC_FD, PREEXEC_FENCE, "reading the command");
-	(void)close(fd);
+	(void)close(fds[0]);
+	input(&m, fds[1]);
+	if (fds[1] != -1)
+		(void)close(fds[1]);
+	pty_term(c.env);
 	limits_job(&c);
 	landlock();
 	workdir(&c);
-	(void)await(GATE_GO);
+	(void)await(GATE_GO, &m, NULL, 0);
 	(void)close(GATE_FD);
 	execute(&c);
 	fail(EXEC_FD, PREEXEC_EXECUTE, "");

@@ -22,13 +22,19 @@ struct preexec_msg {
  * The gate is a SOCK_SEQPACKET pair between the keeper and this process:
  *
  *   this    READY    it is fenced in, but for what needs the workspace
- *   keeper  COMMAND  + 1 fd: what to execute (command.h); all is in its place
+ *   keeper  COMMAND  + 1 fd: what to execute (command.h); all is in its place.
+ *                    With .input a second: what to read.  With .tty it gets a
+ *                    terminal, and the answer is
+ *   this    TTY      + 2 fds: its master and its slave
  *   keeper  GO       execute
  */
-enum gate_op { GATE_READY = 1, GATE_COMMAND, GATE_GO };
+enum gate_op { GATE_READY = 1, GATE_COMMAND, GATE_TTY, GATE_GO };
 
 struct gate_msg {
 	uint32_t op;
+	/* COMMAND */
+	uint8_t input, tty;
+	uint16_t rows, cols;
 };
 
 struct preexec_start {
