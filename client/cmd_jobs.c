@@ -18,8 +18,10 @@
 #include "lib/text.h"
 #include "objget.h"
 #include "out.h"
+#include "stdin.h"
+#include "tty.h"
 
-enum { OPT_FROM = 500, OPT_TAIL, OPT_STREAM };
+enum { OPT_FROM = 500, OPT_TAIL, OPT_STREAM, OPT_NO_STDIN };
 
 static const struct option common_longs[] = { COMMON_OPTS };
 
@@ -321,6 +323,7 @@ cmd_status(int argc, char **argv)
 struct logs {
 	uint64_t from, tail;
 	int follow, show;
+	int input;              /* attach: -i, or 0, or -1: --no-stdin */
 };
 
 static int
@@ -338,6 +341,12 @@ static int
 logs_option(struct logs *l, struct session *s, const char *cmd, int c)
 {
 	switch (c) {
+	case 'i':
+		l->input = 1;
+		return (0);
+	case OPT_NO_STDIN:
+		l->input = -1;
+		return (0);
 	case 'f':
 		l->follow = 1;
 		return (0);
@@ -362,6 +371,31 @@ logs_option(struct logs *l, struct session *s, const char *cmd, int c)
 	}
 }
 
+/*
+ * What we send to a job that we attach to: what is typed on our terminal, if
+ * it has one; else our input, if we are told to.
+ */
+static int
+logs_input(struct session *s, const struct logs *l, struct follow *f)
+{
+	const struct job_record *rec = &f->record;
+
+	if (!rec->submit.input || JOB_IS_FINAL(rec->state)) {
+		if (l->input == 1)
+			out_warn("job %s takes no input%s", rec->id,
+			    rec->submit.input ? " any more" : "; it was "
+			    "started without -i");
+		return (l->input == 1 ? EXIT_NO : 0);
+	}
+	f->tty = rec->submit.tty && tty_is() && l->input != -1;
+	if (l->input != 1 && !f->tty)
+		return (0);
+	if ((f->in = input_new(s, f->tty)) == NULL)
+		return (EXIT_OURS);
+	(void)input_start(f->in, rec->id, 0);
+	return (0);
+}
+
 /* Output of a job from ${l->from} on; the follow's result is in ${f}. */
 static int
 logs_run(struct session *s, const char *name, const struct logs *l,
@@ -381,6 +415,8 @@ logs_run(struct session *s, const char *name, const struct logs *l,
 	f->show = l->show;
 	f->watcher = !exits;
 	f->record = *rec;
+	if (exits && (rc = logs_input(s, l, f)) != 0)
+		goto done;
 	if (follow_signals() == -1 ||
 	    follow_attach(f, rec->id, from, l->follow) == -1) {
 		session_lost(s);
@@ -403,6 +439,16 @@ static const struct option logs_longs[] = {
 	COMMON_OPTS
 };
 
+static const struct option attach_longs[] = {
+	{ "follow", no_argument, NULL, 'f' },
+	{ "from", required_argument, NULL, OPT_FROM },
+	{ "tail", required_argument, NULL, OPT_TAIL },
+	{ "stream", required_argument, NULL, OPT_STREAM },
+	{ "stdin", no_argument, NULL, 'i' },
+	{ "no-stdin", no_argument, NULL, OPT_NO_STDIN },
+	COMMON_OPTS
+};
+
 static int
 logs_main(int argc, char **argv, const char *cmd, int attach)
 {
@@ -411,7 +457,8 @@ logs_main(int argc, char **argv, const char *cmd, int attach)
 	struct follow *f;
 	int c, rc;
 
-	while ((c = getopt_long(argc, argv, "fqv", logs_longs, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, attach ? "fiqv" : "fqv",
+	    attach ? attach_longs : logs_longs, NULL)) != -1)
 		if ((rc = logs_option(&l, &s, cmd, c)) != 0)
 			return (common_exit(rc));
 	if (argc - optind != 1)
@@ -422,6 +469,7 @@ logs_main(int argc, char **argv, const char *cmd, int attach)
 		rc = EXIT_NO;
 	else
 		rc = logs_run(&s, argv[optind], &l, f, attach);
+	input_free(f->in);
 	follow_done(f);
 	free(f);
 	session_close(&s);

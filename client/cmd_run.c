@@ -25,7 +25,9 @@
 #include "progress.h"
 #include "run_opts.h"
 #include "state.h"
+#include "stdin.h"
 #include "submit.h"
+#include "tty.h"
 #include "upload.h"
 
 #define RESCANS_MAX     4
@@ -203,6 +205,10 @@ fill_submit(struct run *r)
 	js->net = (uint8_t)r->o.net;
 	js->as_root = r->o.as_root != 0;
 	js->detach = r->o.detach != 0;
+	js->input = r->o.input != 0;
+	js->tty = r->o.tty != 0;
+	if (js->tty)
+		tty_size(&js->rows, &js->cols);
 	r->sub.o = &r->o;
 	r->sub.s = &r->s;
 	r->sub.start_us = io_mono_us();
@@ -357,6 +363,18 @@ apply(struct run *r, int rc)
 	return (rc);
 }
 
+/* Asked for now, sent when the command runs. */
+static int
+begin_input(struct run *r)
+{
+	r->f.tty = r->o.tty && tty_is();
+	if ((r->f.in = input_new(&r->s, r->f.tty)) == NULL)
+		return (-1);
+	/* One that failed goes with its connection, and is made again. */
+	(void)input_start(r->f.in, r->f.record.id, 0);
+	return (0);
+}
+
 static int
 run_job(struct run *r)
 {
@@ -386,6 +404,8 @@ run_job(struct run *r)
 		printf("%s\n", r->f.record.id);
 		return (out_flush() == 0 ? 0 : EXIT_OURS);
 	}
+	if (r->o.input && begin_input(r) == -1)
+		return (EXIT_OURS);
 	r->f.on_state = on_state;
 	r->f.cookie = r;
 	on_state(&r->f);
@@ -419,6 +439,7 @@ cmd_run(int argc, char **argv)
 	upload_free(r->sub.pending);
 	session_close(&r->s);
 	follow_done(&r->f);
+	input_free(r->f.in);
 	run_opts_done(&r->o);
 	scan_free(r->sub.scan);
 	objtab_free(r->sub.extra);

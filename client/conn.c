@@ -36,9 +36,11 @@ struct conn {
 	char why[LIMIT_TEXT];
 	struct err err;
 	uint64_t heard_us;
-	int watch_fd;
-	void (*watch_fn)(void *);
-	void *watch_cookie;
+	struct {
+		int fd;
+		void (*fn)(void *);
+		void *cookie;
+	} watch[CONN_WATCH__MAX];
 	uint8_t *buf;
 };
 
@@ -164,6 +166,7 @@ struct conn *
 conn_open(const char *addr, const char *tenant, char *why)
 {
 	struct conn *c;
+	size_t i;
 
 	if (strncmp(addr, "unix:", 5) != 0) {
 		snprintf(why, LIMIT_TEXT, "%.200s: only unix:PATH addresses "
@@ -176,7 +179,9 @@ conn_open(const char *addr, const char *tenant, char *why)
 		snprintf(why, LIMIT_TEXT, "%s", strerror(errno));
 		goto err0;
 	}
-	c->watch_fd = c->fd = -1;
+	c->fd = -1;
+	for (i = 0; i < CONN_WATCH__MAX; i++)
+		c->watch[i].fd = -1;
 	if ((c->fd = unix_connect(addr + 5, why)) == -1)
 		goto err0;
 	if (send_hello(c, tenant) == -1) {
@@ -256,8 +261,9 @@ pump_out(struct conn *c)
 int
 conn_pump(struct conn *c, int timeout)
 {
-	struct pollfd pfd[2];
+	struct pollfd pfd[1 + CONN_WATCH__MAX];
 	const uint8_t *p;
+	size_t i;
 	int n;
 
 	pump_out(c);
@@ -266,19 +272,22 @@ conn_pump(struct conn *c, int timeout)
 	pfd[0].fd = c->fd;
 	pfd[0].events = (short)(POLLIN | (frame_out(c->fc, &p) > 0 ? POLLOUT :
 	    0));
-	pfd[1].fd = c->watch_fd;
-	pfd[1].events = POLLIN;
+	for (i = 0; i < CONN_WATCH__MAX; i++) {
+		pfd[i + 1].fd = c->watch[i].fd;
+		pfd[i + 1].events = POLLIN;
+	}
 	if (timeout == -1)
 		timeout = 1000;
-	n = poll(pfd, 2, timeout);
+	n = poll(pfd, 1 + CONN_WATCH__MAX, timeout);
 	if (n == -1)
 		return (0);             /* a signal */
 	if (n == 0 && io_mono_us() - c->heard_us > SILENCE_US && timeout > 0) {
 		lose(c, "the host has been silent for 15 seconds");
 		return (-1);
 	}
-	if (pfd[1].revents != 0)
-		c->watch_fn(c->watch_cookie);
+	for (i = 0; i < CONN_WATCH__MAX; i++)
+		if (pfd[i + 1].revents != 0)
+			c->watch[i].fn(c->watch[i].cookie);
 	if (pfd[0].revents & (POLLIN | POLLHUP | POLLERR))
 		pump_in(c);
 	if (!c->lost)
@@ -376,11 +385,26 @@ conn_waiting(const struct conn *c, uint32_t stream)
 }
 
 void
-conn_watch(struct conn *c, int fd, void (*fn)(void *), void *cookie)
+conn_watch(struct conn *c, enum conn_watch_at at, int fd, void (*fn)(void *),
+    void *cookie)
 {
-	c->watch_fd = fd;
-	c->watch_fn = fn;
-	c->watch_cookie = cookie;
+	c->watch[at].fd = fd;
+	c->watch[at].fn = fn;
+	c->watch[at].cookie = cookie;
+}
+
+void
+conn_reset(struct conn *c, uint32_t stream)
+{
+	conn_forget(c, stream);
+	if (!c->lost)
+		(void)frame_send(c->fc, stream, FRAME_RESET, 0, NULL, 0);
+}
+
+uint64_t
+conn_credit(const struct conn *c, uint32_t stream)
+{
+	return (c->lost ? 0 : frame_credit(c->fc, stream));
 }
 
 int

@@ -61,6 +61,12 @@ int conn_end(struct conn *, uint32_t);
 /* The stream's DATA was used: let the host send as much again. */
 int conn_consumed(struct conn *, uint32_t, size_t);
 
+/* Leave a stream before its end; nobody hears it any more. */
+void conn_reset(struct conn *, uint32_t);
+
+/* DATA bytes the host has granted a stream in all. */
+uint64_t conn_credit(const struct conn *, uint32_t);
+
 /* DATA bytes of a stream that are not yet written. */
 size_t conn_waiting(const struct conn *, uint32_t);
 
@@ -73,8 +79,10 @@ size_t conn_waiting(const struct conn *, uint32_t);
  */
 int conn_pump(struct conn *, int);
 
-/* One more descriptor to wait for; -1 takes it away. */
-void conn_watch(struct conn *, int, void (*)(void *), void *);
+/* More descriptors to wait for, one in each place; -1 takes it away. */
+enum conn_watch_at { CONN_WATCH_SIGNALS, CONN_WATCH_INPUT, CONN_WATCH__MAX };
+void conn_watch(struct conn *, enum conn_watch_at, int, void (*)(void *),
+    void *);
 
 /* Pump until ${*flag} is not 0.  0, or -1 when the connection is lost. */
 int conn_until(struct conn *, const int *);

@@ -13,9 +13,12 @@
 #include "follow.h"
 #include "lib/io.h"
 #include "out.h"
+#include "stdin.h"
+#include "tty.h"
 
 #define RECONNECT_US    60000000ULL
 #define RECONNECT_MS    200
+#define HANG_UP_US      2000000ULL
 
 static int sig_pipe[2] = { -1, -1 };
 static volatile sig_atomic_t sig_seen[65];
@@ -38,18 +41,34 @@ int
 follow_signals(void)
 {
 	static const int sigs[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
-	struct sigaction sa = { .sa_handler = on_signal };
+	struct sigaction sa = { .sa_handler = on_signal }, old;
 	size_t i;
 
 	if (sig_pipe[0] != -1)
 		return (0);
 	if (pipe2(sig_pipe, O_CLOEXEC | O_NONBLOCK) == -1)
 		return (-1);
-	for (i = 0; i < sizeof(sigs) / sizeof(sigs[0]); i++)
-		if (sigaction(sigs[i], &sa, NULL) == -1)
+	for (i = 0; i < sizeof(sigs) / sizeof(sigs[0]); i++) {
+		if (sigaction(sigs[i], &sa, &old) == -1)
 			return (-1);
+		/* nohup is meant; others a shell ignores in the background. */
+		if (sigs[i] == SIGHUP && old.sa_handler == SIG_IGN)
+			(void)signal(SIGHUP, SIG_IGN);
+	}
 	signal(SIGPIPE, SIG_IGN);
 	return (0);
+}
+
+/* Those that concern a terminal that is the job's. */
+static void
+tty_signals(void)
+{
+	static const int sigs[] = { SIGWINCH, SIGTSTP, SIGCONT };
+	struct sigaction sa = { .sa_handler = on_signal };
+	size_t i;
+
+	for (i = 0; i < sizeof(sigs) / sizeof(sigs[0]); i++)
+		(void)sigaction(sigs[i], &sa, NULL);
 }
 
 void
@@ -73,19 +92,23 @@ on_ignored(void *cookie, const struct frame *f)
 	return (0);
 }
 
-static void
+/* Returns the stream, or 0. */
+static uint32_t
 send_signal(struct follow *f, int sig)
 {
 	struct client_open *o;
+	uint32_t stream;
 
-	if (f->s->c == NULL || (o = calloc(1, sizeof(*o))) == NULL)
-		return;
+	if (f->s->c == NULL || conn_lost(f->s->c) ||
+	    (o = calloc(1, sizeof(*o))) == NULL)
+		return (0);
 	o->verb = CLIENT_KILL;
 	o->signal = (uint8_t)sig;
 	o->no_wait = 1;
 	memcpy(o->job, f->record.id, JOB_ID_LEN + 1);
-	(void)conn_request(f->s->c, o, on_ignored, NULL);
+	stream = conn_request(f->s->c, o, on_ignored, NULL);
 	free(o);
+	return (stream);
 }
 
 static int
@@ -132,7 +155,7 @@ show(struct follow *f, int fd, const uint8_t *p, size_t len)
 		/* As the command itself would have it here. */
 		f->broken_pipe = 1;
 		if (!f->watcher)
-			send_signal(f, SIGPIPE);
+			(void)send_signal(f, SIGPIPE);
 	}
 }
 
@@ -262,12 +285,25 @@ follow_attach(struct follow *f, const char *job, uint64_t offset, int more)
 	return (f->stream == 0 ? -1 : 0);
 }
 
+/* On a new connection: the output from where we were, and the input. */
+static int
+attach_again(struct follow *f)
+{
+	if (follow_attach(f, f->record.id, f->offset, 1) == -1)
+		return (-1);
+	return (f->in == NULL ? 0 : input_start(f->in, f->record.id, 1));
+}
+
 /* Try for a minute to find the host again and go on where we were. */
 static int
 follow_again(struct follow *f)
 {
 	uint64_t now = io_mono_us(), until;
 
+	/* What is typed now is for us: an interrupt, say. */
+	tty_restore();
+	if (f->in != NULL)
+		input_lost(f->in);
 	if (conn_broken(f->s->c)) {
 		session_lost(f->s);
 		return (-1);
@@ -284,10 +320,11 @@ follow_again(struct follow *f)
 	do {
 		f->tried_us = io_mono_us();
 		if (f->tried_us < until && session_reopen(f->s) == 0 &&
-		    follow_attach(f, f->record.id, f->offset, 1) == 0)
+		    attach_again(f) == 0)
 			return (0);
 		(void)poll(NULL, 0, RECONNECT_MS);
-	} while (io_mono_us() < until && sig_seen[SIGINT] < 3);
+	} while (io_mono_us() < until && sig_seen[SIGINT] < 3 &&
+	    !sig_seen[SIGQUIT] && !sig_seen[SIGTERM] && !sig_seen[SIGHUP]);
 	out_warn("the host could not be reached again");
 	return (-1);
 }
@@ -307,16 +344,18 @@ handle_signals(struct follow *f, struct sigstep *st)
 		;
 	if (f->watcher)
 		return (follow_interrupted() || f->broken_pipe);
+	if (f->in != NULL && input_detached(f->in))
+		sig_seen[SIGQUIT] = 1;
 	if (sig_seen[SIGQUIT] || sig_seen[SIGHUP])
 		return (1);
 	while (st->forwarded < sig_seen[SIGINT]) {
 		if (++st->forwarded == 3)
 			return (1);
-		send_signal(f, st->forwarded == 1 ? SIGINT : SIGKILL);
+		(void)send_signal(f, st->forwarded == 1 ? SIGINT : SIGKILL);
 	}
 	if (sig_seen[SIGTERM] && !st->term) {
 		st->term = 1;
-		send_signal(f, 0);
+		(void)send_signal(f, 0);
 	}
 	return (0);
 }
@@ -327,19 +366,77 @@ on_wake(void *cookie)
 	(void)cookie;           /* the loop looks at the signals itself */
 }
 
-static int
-leave(const struct follow *f)
+/* The terminal is raw while the command has it, and only then. */
+static void
+tty_turn(struct follow *f)
 {
+	if (!f->tty)
+		return;
+	if (sig_seen[SIGTSTP]) {
+		sig_seen[SIGTSTP] = 0;
+		tty_stop();
+	}
+	if (f->in != NULL && input_open(f->in))
+		tty_raw();
+	if (sig_seen[SIGCONT] || sig_seen[SIGWINCH]) {
+		if (sig_seen[SIGCONT])
+			tty_again();
+		sig_seen[SIGCONT] = sig_seen[SIGWINCH] = 0;
+		if (f->in != NULL)
+			input_window(f->in);
+	}
+}
+
+/* What was to be sent last goes out as well as it can without waiting. */
+static void
+leave_input(struct follow *f)
+{
+	tty_restore();
+	if (f->in == NULL)
+		return;
+	if (sig_seen[SIGQUIT])
+		input_leave(f->in);
+	if (!conn_lost(f->s->c))
+		(void)conn_pump(f->s->c, 0);
+}
+
+static void
+say_where(const struct follow *f)
+{
+	out_warn("not waiting any longer; see `errand status %s`, `errand "
+	    "attach %s` or `errand kill %s`", f->record.id, f->record.id,
+	    f->record.id);
+}
+
+/* As its own terminal would hang up; the host has a moment to hear of it. */
+static void
+hang_up(struct follow *f)
+{
+	uint64_t until = io_mono_us() + HANG_UP_US;
+	uint32_t stream;
+
+	tty_restore();
+	stream = send_signal(f, SIGHUP);
+	while (stream != 0 && conn_credit(f->s->c, stream) != 0 &&
+	    io_mono_us() < until)
+		(void)conn_pump(f->s->c, 100);
+}
+
+static int
+leave(struct follow *f)
+{
+	if (sig_seen[SIGHUP] && f->tty)
+		hang_up(f);
+	leave_input(f);
 	if (f->watcher)
 		return (f->broken_pipe ? 128 + SIGPIPE : EXIT_INTERRUPTED);
 	if (sig_seen[SIGQUIT]) {
 		printf("%s\n", f->record.id);
 		return (0);
 	}
-	out_warn("not waiting any longer; see `errand status %s`, `errand "
-	    "attach %s` or `errand kill %s`", f->record.id, f->record.id,
-	    f->record.id);
-	return (EXIT_INTERRUPTED);
+	if (!f->tty || !sig_seen[SIGHUP])
+		say_where(f);
+	return (sig_seen[SIGHUP] ? 128 + SIGHUP : EXIT_INTERRUPTED);
 }
 
 int
@@ -347,10 +444,15 @@ follow_run(struct follow *f)
 {
 	struct sigstep st = { 0 };
 
-	conn_watch(f->s->c, sig_pipe[0], on_wake, f);
+	if (f->tty)
+		tty_signals();
+	conn_watch(f->s->c, CONN_WATCH_SIGNALS, sig_pipe[0], on_wake, f);
 	while (f->state < FOLLOW_RESULT) {
 		if (handle_signals(f, &st))
 			return (leave(f));
+		tty_turn(f);
+		if (f->in != NULL)
+			input_turn(f->in);
 		(void)conn_pump(f->s->c, -1);
 		if (f->state != FOLLOW_LOST || f->record.id[0] == '\0')
 			continue;
@@ -360,8 +462,10 @@ follow_run(struct follow *f)
 			    f->record.id);
 			return (EXIT_OURS);
 		}
-		conn_watch(f->s->c, sig_pipe[0], on_wake, f);
+		conn_watch(f->s->c, CONN_WATCH_SIGNALS, sig_pipe[0], on_wake,
+		    f);
 	}
+	tty_restore();
 	if (f->state == FOLLOW_LOST) {
 		session_lost(f->s);
 		return (EXIT_OURS);

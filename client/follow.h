@@ -6,6 +6,8 @@
 
 #include "session.h"
 
+struct input;
+
 /*
  * The client's end of a stream that ends in a job's result: SUBMIT, ATTACH,
  * WAIT.  Output is written as it comes.
@@ -46,6 +48,8 @@ struct follow {
 	uint64_t lost_us;       /* when it was lost first, since the last output */
 	uint64_t tried_us;      /* when a connection was made again */
 	int watcher;            /* only looks: its signals are its own */
+	struct input *in;       /* what the job reads, or NULL; not owned */
+	int tty;                /* our terminal is the job's */
 	int unwritten;          /* some of the output could not be written */
 	int broken_pipe;        /* nobody reads our output any more */
 	void (*on_state)(struct follow *);
@@ -59,8 +63,9 @@ void follow_done(struct follow *);
 /**
  * follow_run(f):
  * Go on until the job has its result: forwards signals (INT, INT, INT; TERM;
- * QUIT detaches) unless it is a watcher, which any of them ends; connects again
- * for 60 s when the connection is lost.
+ * HUP, if the job has our terminal; QUIT detaches) unless it is a watcher,
+ * which any of them ends; sends the input, if there is one; connects again for
+ * 60 s when the connection is lost.
  * Returns the exit code of the command line.
  */
 int follow_run(struct follow *);

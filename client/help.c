@@ -50,6 +50,8 @@ static const struct help helps[] = {
 "      --strict          refuse when files change while they are read\n"
 "      --artifact PATH   keep what the job makes there, although ignored\n"
 "      --apply           on success, apply the changes here\n"
+"  -i, --stdin           send the standard input\n"
+"  -t, --tty             a terminal (Ctrl-\\ detaches)\n"
 "  -e, --env NAME=VALUE  set a variable; --passenv NAME sends the caller's,\n"
 "                        --env-file FILE those of a file\n"
 "      --cpus N --memory SIZE --pids N --disk SIZE\n"
@@ -83,7 +85,11 @@ static const struct help helps[] = {
 "  -f                    follow until the job has ended\n"
 "      --from OFFSET     leave out the first OFFSET bytes\n"
 "      --tail N          only the last N bytes\n" },
-{ "attach", "usage: errand attach JOB [--from OFFSET]\n" },
+{ "attach",
+"usage: errand attach JOB [-i] [--no-stdin] [--from OFFSET]\n"
+"\n"
+"  -i, --stdin           send the standard input too\n"
+"      --no-stdin        only look, also at a job with a terminal\n" },
 { "wait",
 "usage: errand wait JOB...\n"
 "\n"

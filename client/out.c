@@ -15,6 +15,7 @@
 #include "proto/snapshot_msg.h"
 
 static const char *progname = "errand";
+static const char *newline = "\n";
 
 void
 out_init(const char *name)
@@ -27,13 +28,19 @@ out_init(const char *name)
 	progname = name;
 }
 
+void
+out_raw(int raw)
+{
+	newline = raw ? "\r\n" : "\n";
+}
+
 static void
 say(const char *text)
 {
 	char esc[4096];
 
 	text_escape(text, strlen(text), esc, sizeof(esc));
-	fprintf(stderr, "%s: %s\n", progname, esc);
+	fprintf(stderr, "%s: %s%s", progname, esc, newline);
 }
 
 void

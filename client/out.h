@@ -20,6 +20,9 @@ enum exit_code {
  * to them fails. */
 void out_init(const char *);
 
+/* The terminal is raw: lines need a carriage return too. */
+void out_raw(int);
+
 /* One line on stderr: "errand: text"; control bytes are escaped. */
 void out_warn(const char *, ...) __attribute__((format(printf, 1, 2)));
 

@@ -13,6 +13,7 @@
 #include "lib/text.h"
 #include "out.h"
 #include "run_opts.h"
+#include "tty.h"
 
 enum {
 	OPT_NO_SNAPSHOT = 256, OPT_INCLUDE_ALL, OPT_PASSENV, OPT_ENV_FILE,
@@ -31,6 +32,8 @@ static const struct option longs[] = {
 	{ "strict", no_argument, NULL, OPT_STRICT },
 	{ "apply", no_argument, NULL, OPT_APPLY },
 	{ "artifact", required_argument, NULL, OPT_ARTIFACT },
+	{ "stdin", no_argument, NULL, 'i' },
+	{ "tty", no_argument, NULL, 't' },
 	{ "env", required_argument, NULL, 'e' },
 	{ "passenv", required_argument, NULL, OPT_PASSENV },
 	{ "env-file", required_argument, NULL, OPT_ENV_FILE },
@@ -286,6 +289,12 @@ set_option(struct run_opts *o, int opt, const char *arg)
 		return (0);
 	case 'e':
 		return (env_pair(o, arg));
+	case 'i':
+		o->input = 1;
+		return (0);
+	case 't':
+		o->tty = 1;
+		return (0);
 	case 'q':
 		o->s->quiet = 1;
 		return (0);
@@ -340,6 +349,26 @@ set_option(struct run_opts *o, int opt, const char *arg)
 	}
 }
 
+/*
+ * With a terminal goes what is typed on ours, and its kind, unless the user
+ * named another.
+ */
+static int
+take_terminal(struct run_opts *o)
+{
+	const char *term = getenv("TERM");
+	size_t i;
+
+	if (tty_is())
+		o->input = 1;
+	for (i = 0; i < o->nenv; i++)
+		if (strncmp(o->env[i], "TERM=", 5) == 0)
+			return (0);
+	if (term == NULL || *term == '\0')
+		return (0);
+	return (env_add(o, "TERM", 4, term));
+}
+
 static int
 check(const struct run_opts *o)
 {
@@ -368,10 +397,12 @@ run_opts_parse(int argc, char **argv, struct run_opts *o)
 	int c, rc;
 
 	optind = 1;
-	while ((c = getopt_long(argc, argv, "+dnC:w:e:qv", longs, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, "+dnC:w:e:itqv", longs, NULL)) != -1)
 		if ((rc = set_option(o, c, optarg)) != 0)
 			return (rc);
 	o->argv = argv + optind;
 	o->argc = argc - optind;
+	if (o->tty && (rc = take_terminal(o)) != 0)
+		return (rc);
 	return (check(o));
 }

@@ -25,6 +25,8 @@ struct run_opts {
 	struct job_limits limits;
 	int net;                /* enum job_net */
 	int as_root;
+	int input;              /* -i, or a terminal that is typed on */
+	int tty;                /* -t */
 	const char *label;
 	const char *id;         /* --id */
 	const char **artifacts; /* --artifact, as given; owned array */

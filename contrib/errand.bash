@@ -93,7 +93,8 @@ _errand_run() {
 		return ;;
 	esac
 	_errand_reply -W "-d --detach -n --dry-run -C --root -w --workdir --no-snapshot
-	    --include-all --strict --apply --artifact -e --env --passenv --env-file --cpus
+	    --include-all --strict --apply --artifact -i --stdin
+	    -t --tty -e --env --passenv --env-file --cpus
 	    --memory --pids --disk --timeout --cpu-time --net --as-root
 	    --name --id --on --tenant -q --quiet -v --verbose --json --help
 	    --" -- "$cur"
@@ -126,8 +127,10 @@ _errand() {
 		own="-C --root --include-all --digest --explain -z" jobs= ;;
 	ps)
 		own="-a --all -n" jobs= ;;
-	logs | attach)
+	logs)
 		own="-f --follow --from --tail --stream" ;;
+	attach)
+		own="-i --stdin --no-stdin --from --tail --stream" ;;
 	kill)
 		own="-s --signal -f --force" ;;
 	diff)
