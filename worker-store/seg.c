@@ -155,11 +155,16 @@ filter_add(uint8_t *filter, size_t lines, const uint8_t *key)
 		line[h % 512 / 8] |= (uint8_t)(1U << (h % 8));
 }
 
+const uint8_t *
+seg_filter_line(const struct seg_head *head, const uint8_t *key)
+{
+	return (head->filter + line_of(key, head->lines) * SEG_LINE_LEN);
+}
+
 int
 seg_filter_has(const struct seg_head *head, const uint8_t *key)
 {
-	const uint8_t *line = head->filter +
-	    line_of(key, head->lines) * SEG_LINE_LEN;
+	const uint8_t *line = seg_filter_line(head, key);
 	uint64_t h = le_get64(key + 20);
 	size_t i;
 

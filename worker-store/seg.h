@@ -97,7 +97,8 @@ int seg_head_check(uint64_t, uint32_t, const uint8_t *, size_t,
 /* The head at these bytes, whose two numbers were checked before. */
 struct seg_head seg_head_at(const uint8_t *, uint16_t blocks, uint16_t lines);
 
-/* May the key be in the group? */
+/* Where the filter has the key's bits; may the key be in the group? */
+const uint8_t *seg_filter_line(const struct seg_head *, const uint8_t *);
 int seg_filter_has(const struct seg_head *, const uint8_t *);
 
 /* The data block, from 0, where the key is if it is anywhere; -1 for none. */

@@ -7,8 +7,11 @@
 #include <string.h>
 
 #include "index.h"
+#include "index_key.h"
 #include "lib/log.h"
 #include "seg_internal.h"
+
+#define AT_ONCE         16
 
 int
 segs_damaged(uint64_t run, uint32_t number)
@@ -73,40 +76,69 @@ segs_head(struct ix *ix, struct run *r, uint32_t group, struct seg_head *head)
 	return (0);
 }
 
+/* Does the group begin behind the key?  Eight bytes nearly always tell. */
+static int
+is_behind(const struct group *g, const uint8_t *key, uint64_t prefix)
+{
+	if (g->prefix != prefix)
+		return (g->prefix > prefix);
+	return (memcmp(g->first, key, SEG_KEY_LEN) > 0);
+}
+
 int64_t
 segs_group_of(const struct run *r, const uint8_t *key)
 {
 	uint32_t lo = r->is.first, hi = r->is.groups, mid;
+	uint64_t prefix = be_get64(key);
 
 	while (lo < hi) {
 		mid = lo + (hi - lo) / 2;
-		if (memcmp(r->groups[mid].first, key, SEG_KEY_LEN) <= 0)
-			lo = mid + 1;
-		else
+		if (is_behind(&r->groups[mid], key, prefix))
 			hi = mid;
+		else
+			lo = mid + 1;
 	}
 	return (lo == r->is.first ? -1 : (int64_t)lo - 1);
 }
 
-/* 1 when it is in this run, 0 when it is not, -1 with errno. */
-static int
-find_in(struct ix *ix, struct run *r, const uint8_t *key, uint8_t *entry)
-{
+/* Where a key would be in one run. */
+struct place {
+	const struct run *run;
+	uint32_t group;
 	struct seg_head head;
-	const uint8_t *entries;
-	size_t n, at;
+};
+
+/* 1 with the place, 0 when the run cannot have it, -1 with errno. */
+static int
+place_of(struct ix *ix, struct run *r, const uint8_t *key, struct place *p)
+{
 	int64_t g;
-	int b;
 
 	if (r->is.cut && memcmp(key, r->is.low, SEG_KEY_LEN) <= 0)
 		return (0);
 	if ((g = segs_group_of(r, key)) == -1)
 		return (0);
-	if (segs_head(ix, r, (uint32_t)g, &head) == -1)
+	p->run = r;
+	p->group = (uint32_t)g;
+	if (segs_head(ix, r, p->group, &p->head) == -1)
 		return (-1);
-	if (!seg_filter_has(&head, key) || (b = seg_head_find(&head, key)) < 0)
+	__builtin_prefetch(seg_filter_line(&p->head, key));
+	return (1);
+}
+
+/* 1 when it is there, 0 when it is not, -1 with errno. */
+static int
+find_at(struct ix *ix, const struct place *p, const uint8_t *key,
+    uint8_t *entry)
+{
+	const uint8_t *entries;
+	size_t n, at;
+	int b;
+
+	if (!seg_filter_has(&p->head, key) ||
+	    (b = seg_head_find(&p->head, key)) < 0)
 		return (0);
-	if (segs_data(ix, r, (uint32_t)g * SEG_GROUP_STEP + 1 + (uint32_t)b,
+	if (segs_data(ix, p->run, p->group * SEG_GROUP_STEP + 1 + (uint32_t)b,
 	    &entries, &n) == -1)
 		return (-1);
 	at = seg_entries_find(entries, n, key);
@@ -117,15 +149,39 @@ find_in(struct ix *ix, struct run *r, const uint8_t *key, uint8_t *entry)
 	return (1);
 }
 
+/*
+ * Some runs at a time: the memory that each of them needs is under way while
+ * the next one is looked for.
+ */
+static int
+find_some(struct ix *ix, struct run *const *runs, size_t n,
+    const uint8_t *key, uint8_t *entry)
+{
+	struct place places[AT_ONCE];
+	size_t i, some = 0;
+	int rc = 0;
+
+	for (i = 0; i < n; i++) {
+		if ((rc = place_of(ix, runs[i], key, &places[some])) == -1)
+			return (-1);
+		some += rc == 1;
+	}
+	rc = 0;
+	for (i = 0; i < some && rc == 0; i++)
+		rc = find_at(ix, &places[i], key, entry);
+	return (rc);
+}
+
 int
 seg_find(struct ix *ix, const uint8_t *key, uint8_t *entry)
 {
 	struct segs *s = ix_segs(ix);
-	size_t i;
+	size_t i, n;
 	int rc;
 
-	for (i = 0; i < s->n; i++) {
-		if ((rc = find_in(ix, s->runs[i], key, entry)) != 0)
+	for (i = 0; i < s->n; i += n) {
+		n = s->n - i < AT_ONCE ? s->n - i : AT_ONCE;
+		if ((rc = find_some(ix, s->runs + i, n, key, entry)) != 0)
 			return (rc == 1 ? 0 : -1);
 	}
 	errno = ENOENT;

@@ -22,6 +22,7 @@ enum run_state {
  */
 struct group {
 	uint8_t first[SEG_KEY_LEN];
+	uint64_t prefix;        /* its first 8 bytes as a number */
 	uint16_t len;           /* of the head; 0: it was not checked yet */
 	uint16_t blocks;
 	uint16_t lines;
@@ -106,8 +107,9 @@ uint64_t segs_next(const struct segs *);
 int segs_record(struct ix *, const struct run *);
 int segs_forget(struct ix *, struct run *);
 
-/* Make room for one group more in memory. */
+/* Make room for one group more in memory; say with which key it begins. */
 struct group *segs_group(struct run *);
+void segs_group_first(struct group *, const uint8_t *key);
 
 /* Log that a block is not what it should be; -1 with errno = EUCLEAN. */
 int segs_damaged(uint64_t run, uint32_t number);

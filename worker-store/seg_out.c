@@ -41,7 +41,7 @@ seg_out_group(struct ix *ix, struct run *r, const uint8_t *entries, size_t n)
 	len = seg_head_encode(r->number, head, entries, n, buf);
 	if (put_block(ix, r, head, buf, len) == -1)
 		return (-1);
-	memcpy(g->first, entries, SEG_KEY_LEN);
+	segs_group_first(g, entries);
 	g->born = ix_generation(ix);
 	r->is.groups++;
 	r->is.entries += n;

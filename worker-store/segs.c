@@ -139,6 +139,13 @@ segs_group(struct run *r)
 	return (p);
 }
 
+void
+segs_group_first(struct group *g, const uint8_t *key)
+{
+	memcpy(g->first, key, SEG_KEY_LEN);
+	g->prefix = be_get64(key);
+}
+
 int
 segs_begin(struct segs *s)
 {
@@ -240,7 +247,7 @@ load_groups(struct ix *ix, struct run *r, uint32_t n)
 			continue;
 		if (segs_head(ix, r, r->is.groups - 1, &head) == -1)
 			return (-1);
-		memcpy(g->first, head.keys, SEG_KEY_LEN);
+		segs_group_first(g, head.keys);
 	}
 	return (0);
 }
