@@ -55,6 +55,7 @@ is "$(errand -q --cpus 1 -- sh -c 'nproc; python3 -c "import os; print(len(os.sc
 
 # --- files and core dumps ---
 
+# shellcheck disable=SC2046
 set -- $(errand -q -- sh -c 'ulimit -Sn; ulimit -Hn')
 check 'open files: some thousands (LIM-A1)' test "$1" -ge 1024 -a "$1" -le 65536
 check 'and at most a million (LIM-A1)' test "$2" -le 1048576

@@ -9,13 +9,13 @@ need_program git script
 start_daemon
 
 tree small
-printf '1\n2\n3\n' >text; printf 'no newline' >cut; echo gone >gone; echo x >mode
+printf '1\n2\n3\n' >text; printf 'no newline' >./cut; echo gone >gone; echo x >modes
 ln -s a link; echo f >turned; printf 'a\0b' >binary; mkdir d; echo d >d/f
 errand -q -- sh -c 'printf "1\ntwo\n3\n" >text; printf "still none" >cut; rm gone
-    chmod +x mode; ln -sf b link; rm turned; mkdir turned; echo in >turned/in
+    chmod +x modes; ln -sf b link; rm turned; mkdir turned; echo in >turned/in
     printf "a\0c" >binary; mkdir -p new/empty; echo n >new/n; echo y >"sp ace"'
 is "$(errand diff last | tr '\n' ';')" \
-    'M binary;M cut;D gone;M link;C mode;A new;A new/empty;A new/n;A sp ace;M text;T turned;A turned/in;' \
+    'M binary;M cut;D gone;M link;C modes;A new;A new/empty;A new/n;A sp ace;M text;T turned;A turned/in;' \
     'every kind of change has its letter'
 is "$(errand diff last new text | tr '\n' ';')" 'A new;A new/empty;A new/n;M text;' \
     'of some paths only'
@@ -44,8 +44,8 @@ diff --git a/text b/text
 END
 check 'and is one that git would make' cmp "$T/want" "$T/got"
 is "$(grep -c '^Binary files a/binary and b/binary differ' "$T/patch")" 1 'binary files differ'
-is "$(grep -A2 '^diff --git a/mode' "$T/patch" | tr '\n' ';')" \
-    'diff --git a/mode b/mode;old mode 100644;new mode 100755;' 'so do modes'
+is "$(grep -A2 '^diff --git a/modes' "$T/patch" | tr '\n' ';')" \
+    'diff --git a/modes b/modes;old mode 100644;new mode 100755;' 'so do modes'
 cp -r . "$T/applied" && cd "$T/applied" && rm binary
 sed '/^diff --git a.binary/,/^Binary/d' "$T/patch" >"$T/patch.text"
 git init -q . && git apply "$T/patch.text" && rm -rf .git
@@ -53,7 +53,7 @@ rm -rf "$T/result" && (cd "$T/w/small" && errand -q fetch last -o "$T/result")
 bad=
 for f in text cut new/n 'sp ace' turned/in; do cmp -s "$f" "$T/result/$f" || bad="$bad $f"; done
 is "$bad" '' 'applied elsewhere, it gives what the job left'
-is "$(readlink link) $(test -x mode && echo x) $(test -e gone || echo gone)" 'b x gone' \
+is "$(readlink link) $(test -x modes && echo x) $(test -e gone || echo gone)" 'b x gone' \
     'links, modes and deletions too'
 cd "$T/w/small" || exit 1
 run errand diff --patch --json last
@@ -80,7 +80,7 @@ cp "$(git rev-parse --git-dir)/config" "$T/evil-config"
 GIT_EXTERNAL_DIFF=$T/bait GIT_PAGER=$T/bait GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=diff.external \
     GIT_CONFIG_VALUE_0=$T/bait GIT_CONFIG_GLOBAL=$T/evil-config TMPDIR=$PWD \
     errand diff --patch last >"$T/got" 2>"$T/err"
-is "$? $(ls "$T/ran" | wc -l)" '0 0' 'neither configuration nor attributes nor environment make it run something'
+is "$? $(find "$T/ran" -type f | wc -l)" '0 0' 'neither configuration nor attributes nor environment make it run something'
 is "$(grep -c -e '^-1' -e '^+2' -e '^+3' "$T/got")" 3 'and it shows all'
 is "$(find . -name 'errand-diff.*' | wc -l)" 0 'nothing is left in TMPDIR'
 
