@@ -375,6 +375,9 @@ cgroups_hold(const struct cgroups *cgs, unsigned int what)
 {
 	size_t i;
 
+	/* On v2 every group counts it. */
+	if (cgs != NULL && cgs->nh > 0 && cgs->v2 && (what & CG_CPUACCT))
+		return (1);
 	for (i = 0; cgs != NULL && i < cgs->nh; i++)
 		if (cgs->h[i].what & what)
 			return (1);

@@ -76,6 +76,9 @@ void cgroup_kill(struct cgroup *);
 /* 1 when nobody is in it; also where there are no cgroups. */
 int cgroup_empty(struct cgroup *);
 
+/* Processor time of all that were in it, microseconds; 0: it is not known. */
+uint64_t cgroup_cpu(const struct cgroup *);
+
 /* What cgroups know replaces what is in ${u}; 1 in *pids_hit when the
  * number of processes reached its limit. */
 void cgroup_usage(struct cgroup *, struct job_usage *, int *);

@@ -322,6 +322,22 @@ cgroup_empty(struct cgroup *cg)
 	return (group_empty(cg->cgs, cg->fd));
 }
 
+uint64_t
+cgroup_cpu(const struct cgroup *cg)
+{
+	uint64_t n = 0;
+	int fd;
+
+	if (cg->cgs->nh == 0)
+		return (0);
+	if (cg->cgs->v2)
+		(void)file_key(cg->fd[0], "cpu.stat", "usage_usec", &n);
+	else if ((fd = fd_of(cg, CG_CPUACCT)) != -1 &&
+	    file_number(fd, "cpuacct.usage", &n) == 0)
+		n /= 1000;
+	return (n);
+}
+
 static void
 usage_v2(int fd, struct job_usage *u, uint64_t *pids_max)
 {

@@ -389,7 +389,7 @@ disk_images_close(struct disk_images *di)
 const char *
 disk_images_note(const struct disk_images *di)
 {
-	return (di->note);
+	return (di == NULL ? "none are kept" : di->note);
 }
 
 int

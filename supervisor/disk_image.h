@@ -33,7 +33,8 @@ struct disk {
  * disk_images_open(base, state, usual):
  * Images below the directory ${state}; ${usual} bytes is what most jobs will
  * ask for (0: nothing), of which a few are kept ready.  Never fails but for
- * memory: disk_images_note says why images cannot be made, "" when they can.
+ * memory: disk_images_note says why images cannot be made, "" when they can;
+ * of NULL it says that there are none.
  */
 struct disk_images *disk_images_open(struct event_base *, int, uint64_t);
 void disk_images_close(struct disk_images *);

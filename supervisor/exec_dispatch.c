@@ -166,13 +166,15 @@ exec_link_ready(const struct exec_link *x, const char **why)
 }
 
 int
-exec_link_prepare(struct exec_link *x, const struct exec_msg *m, int fd)
+exec_link_prepare(struct exec_link *x, const struct exec_msg *m, int *fds,
+    size_t nfds)
 {
 	ssize_t n;
 
 	if ((n = exec_msg_pack(m, x->buf, sizeof(x->buf))) == -1) {
-		io_close(&fd);
+		while (nfds > 0)
+			io_close(&fds[--nfds]);
 		return (-1);
 	}
-	return (child_send(x->child, x->buf, (size_t)n, &fd, 1));
+	return (child_send(x->child, x->buf, (size_t)n, fds, nfds));
 }

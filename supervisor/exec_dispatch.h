@@ -19,10 +19,11 @@ struct child *exec_link_child(struct exec_link *);
 int exec_link_ready(const struct exec_link *, const char **);
 
 /**
- * exec_link_prepare(x, m, fd):
- * Send a PREPARE with the keeper's end of its channel, which is taken.  0 or
- * -1.
+ * exec_link_prepare(x, m, fds, n):
+ * Send a PREPARE with the keeper's end of its channel and perhaps a mount for
+ * what the job writes; the descriptors are taken.  0 or -1.
  */
-int exec_link_prepare(struct exec_link *, const struct exec_msg *, int);
+int exec_link_prepare(struct exec_link *, const struct exec_msg *, int *,
+    size_t);
 
 #endif /* !ERRAND_EXEC_DISPATCH_H */

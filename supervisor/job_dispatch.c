@@ -66,6 +66,7 @@ on_started(struct job *j, const struct job_msg *m, int *fds)
 	if (j->waits == WAIT_START)
 		job_timer(j, j->rec.limits.runtime_us != 0 ? WAIT_RUNTIME :
 		    WAIT_NONE, j->rec.limits.runtime_us);
+	job_meter_start(j);
 	return (0);
 }
 

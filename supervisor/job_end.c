@@ -207,6 +207,9 @@ job_ended(struct job *j)
 	if (j->box != NULL && j->rec.usage.cpu_us > j->box->cpu_made)
 		j->rec.usage.cpu_us -= j->box->cpu_made;
 	j->pids_hit = pids_hit;
+	if (j->box != NULL)
+		j->disk_hit = (uint8_t)disk_full(&j->box->disk);
+	job_meter_stop(j);
 	if (j->rec.state != JOB_SETTLING) {
 		j->rec.state = JOB_SETTLING;
 		conn_job_state(j);
@@ -257,6 +260,9 @@ result_take(struct job *j)
 	else if (j->limit == JOB_LIMIT_NONE && j->pids_hit &&
 	    (r->exit_code != 0 || r->signal != 0))
 		j->limit = JOB_LIMIT_PIDS;
+	else if (j->limit == JOB_LIMIT_NONE &&
+	    (r->exit_code != 0 || r->signal != 0))
+		j->limit = j->disk_hit;
 	if (j->log_bytes < r->log.bytes) {
 		j->log_bytes = r->log.bytes;
 		conn_job_log(j);

@@ -109,7 +109,8 @@ sandbox_take(struct job *j, const char **what)
 {
 	const struct sandbox_key key = {
 		.tenant = j->tenant, .net = j->rec.submit.net,
-		.as_root = j->rec.submit.as_root
+		.as_root = j->rec.submit.as_root,
+		.disk = j->rec.limits.disk
 	};
 	struct sandbox *b;
 

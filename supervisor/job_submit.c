@@ -15,6 +15,7 @@
 #include "cgroup.h"
 #include "cgroup_find.h"
 #include "conn.h"
+#include "disk_image.h"
 #include "exec_dispatch.h"
 #include "jobs.h"
 #include "lib/io.h"
@@ -25,7 +26,7 @@
 #include "sup.h"
 #include "tenants.h"
 
-enum limit_by { BY_ALWAYS, BY_CPU, BY_MEMORY, BY_NOTHING };
+enum limit_by { BY_ALWAYS, BY_CPU, BY_MEMORY, BY_DISK, BY_CPUTIME };
 enum limit_unit { IN_ONES, IN_MILLI, IN_BYTES, IN_US };
 
 /*
@@ -45,10 +46,10 @@ static const struct limit_row {
 	{ "pids", offsetof(struct job_limits, pids), 0, BY_ALWAYS, IN_ONES },
 	{ "memory", offsetof(struct job_limits, memory), 1, BY_MEMORY,
 	    IN_BYTES },
-	{ "disk", offsetof(struct job_limits, disk), 1, BY_NOTHING, IN_BYTES },
+	{ "disk", offsetof(struct job_limits, disk), 1, BY_DISK, IN_BYTES },
 	{ "timeout", offsetof(struct job_limits, runtime_us), 1, BY_ALWAYS,
 	    IN_US },
-	{ "cpu-time", offsetof(struct job_limits, cpu_us), 1, BY_NOTHING,
+	{ "cpu-time", offsetof(struct job_limits, cpu_us), 1, BY_CPUTIME,
 	    IN_US },
 	{ "log", offsetof(struct job_limits, log_bytes), 1, BY_ALWAYS,
 	    IN_BYTES },
@@ -105,6 +106,8 @@ holds(const struct sup *sup, const struct limit_row *r)
 	case BY_ALWAYS: return (1);
 	case BY_CPU: return (cgroups_hold(sup->cgroups, CG_CPU));
 	case BY_MEMORY: return (cgroups_hold(sup->cgroups, CG_MEMORY));
+	case BY_DISK: return (disk_images_note(sup->disks)[0] == '\0');
+	case BY_CPUTIME: return (cgroups_hold(sup->cgroups, CG_CPUACCT));
 	default: return (0);
 	}
 }
@@ -125,13 +128,30 @@ limit_refuse(const struct sup *sup, const struct limit_row *r,
 {
 	if (holds(sup, r))
 		return (0);
-	if (r->by == BY_CPU || r->by == BY_MEMORY)
+	if (r->by == BY_DISK)
+		return (err_set(err, ERR_LIMIT, "--disk cannot be enforced on "
+		    "this host: %s; leave it out", disk_images_note(sup->disks)));
+	if (r->by == BY_CPU || r->by == BY_MEMORY || r->by == BY_CPUTIME)
 		return (err_set(err, ERR_LIMIT, "--%s cannot be enforced on "
 		    "this host, where no cgroup of ours controls it; leave it "
 		    "out",
 		    r->name));
 	return (err_set(err, ERR_LIMIT, "--%s cannot be enforced by this "
 	    "version of errandd; leave it out", r->name));
+}
+
+/* A file system is at least so large and at most so. */
+static int
+disk_take_check(const struct job_limits *asked, struct job_limits *out,
+    struct err *err)
+{
+	if (out->disk == 0 || (out->disk >= DISK_MIN && out->disk <= DISK_MAX))
+		return (0);
+	if (asked->disk != 0)
+		return (err_set(err, ERR_LIMIT, "--disk must be %s to %s",
+		    text_bytes(DISK_MIN), text_bytes(DISK_MAX)));
+	out->disk = out->disk < DISK_MIN ? DISK_MIN : DISK_MAX;
+	return (0);
 }
 
 /* What is enforced: what was asked for, within what the tenant may have. */
@@ -157,7 +177,7 @@ limits_take(const struct sup *sup, const struct job_limits *asked,
 		limit_set(out, r, a != 0 ? a : m);
 	}
 	limits_hold(sup, out);
-	return (0);
+	return (disk_take_check(asked, out, err));
 }
 
 /* Can this host, and this tenant, have such a job at all? */

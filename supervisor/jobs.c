@@ -116,6 +116,7 @@ job_new(struct sup *sup, struct tenant *t)
 	evtimer_assign(&j->timer, sup->base, job_on_timer, j);
 	evtimer_assign(&j->logack, sup->base, job_on_logack, j);
 	job_input_init(j);
+	job_meter_init(j, sup->base);
 	j->rec.state = JOB_QUEUED;
 	j->rec.tenant_id = t->conf.id;
 	memcpy(j->rec.tenant, t->conf.name, sizeof(j->rec.tenant));
@@ -172,6 +173,7 @@ job_free(struct job *j)
 	evtimer_del(&j->timer);
 	evtimer_del(&j->logack);
 	job_input_done(j);
+	job_meter_stop(j);
 	io_close(&j->values_fd);
 	sandbox_free(j->box);
 	TAILQ_REMOVE(&js->all, j, all);

@@ -88,8 +88,10 @@ struct job {
 	struct err fault;               /* of ours; code NONE: none */
 	struct err remark;      /* the job is well, but: a reason to give */
 	int pids_hit;
+	uint8_t disk_hit;               /* DISK or INODES: full at its end */
 	enum job_wait waits;
 	struct event timer;
+	struct event meter;
 	struct event logack;
 	uint64_t wait_until;            /* monotonic, for WAIT_EMPTY */
 	uint64_t last_log_us;
@@ -158,6 +160,11 @@ int job_start(struct job *);
 void job_store_again(struct job *);
 /* Let it execute, if all is ready for that. */
 void job_go(struct job *);
+
+/* job_meter.c: limits that have to be looked after while it runs. */
+void job_meter_init(struct job *, struct event_base *);
+void job_meter_start(struct job *);
+void job_meter_stop(struct job *);
 
 /* job_cpus.c: let it see as many processors as it may use. */
 void job_cpus(struct job *);

@@ -38,6 +38,7 @@
 
 #include "cgroup.h"
 #include "child.h"
+#include "disk_image.h"
 #include "config.h"
 #include "conn.h"
 #include "exec_dispatch.h"
@@ -280,6 +281,9 @@ acquire(struct sup *sup, const struct options *o)
 	state_tag(sup, tag, sizeof(tag));
 	if ((sup->cgroups = cgroups_open(sup->base, sup->cfg, tag)) == NULL)
 		fatal("cgroups");
+	if ((sup->disks = disk_images_open(sup->base, sup->state_fd,
+	    sup->cfg->defaults.disk)) == NULL)
+		fatal("disks");
 	workdir_sweep_priv(sup->work_fd);
 }
 
@@ -317,6 +321,7 @@ release(struct sup *sup)
 	store_client_free(sup->store);
 	keep_free(sup->keep);
 	cgroups_close(sup->cgroups);
+	disk_images_close(sup->disks);
 	tenants_close(sup->tenants);
 	state_close(sup);
 	event_del(&ev_term);

@@ -33,7 +33,7 @@ static int
 prepare_send(struct sandbox *b, const char **what)
 {
 	struct exec_msg m;
-	int pair[2];
+	int pair[2], fds[2];
 
 	*what = "its channel";
 	if (chan_pair(pair) == -1)
@@ -52,7 +52,21 @@ prepare_send(struct sandbox *b, const char **what)
 	m.u.prepare.as_root = b->key.as_root;
 	m.u.prepare.scratch = b->limits.memory;
 	*what = NULL;
-	return (exec_link_prepare(b->sup->exec, &m, pair[1]));
+	fds[0] = pair[1];
+	fds[1] = b->disk.mnt;
+	b->disk.mnt = -1;
+	return (exec_link_prepare(b->sup->exec, &m, fds, fds[1] == -1 ? 1 :
+	    2));
+}
+
+static int
+disk_new(struct sandbox *b)
+{
+	uint32_t uid = b->key.tenant->conf.host_uid;
+
+	if (b->key.disk == 0)
+		return (0);
+	return (disk_take(b->sup->disks, b->key.disk, uid, uid, &b->disk));
 }
 
 struct sandbox *
@@ -68,10 +82,13 @@ sandbox_new(struct sup *sup, const struct sandbox_key *key,
 	b->key = *key;
 	b->limits = *l;
 	b->phase = KEEPER_NEW;
-	b->keeper_fd = b->pid1_fd = -1;
+	b->keeper_fd = b->pid1_fd = b->disk.mnt = b->disk.dir = -1;
 	b->asked_us = io_mono_us();
 	text_job_id(b->id);
 	sandbox_pool_add(sup->sandboxes, b);
+	*what = "its disk";
+	if (disk_new(b) == -1)
+		goto err1;
 	*what = "its work directory";
 	if (workdir_priv(sup->work_fd, key->tenant->conf.host_uid,
 	    gid_of(b)) == -1 || prepare_send(b, what) == -1)
@@ -99,6 +116,7 @@ sandbox_free(struct sandbox *b)
 	io_close(&b->keeper_fd);
 	io_close(&b->pid1_fd);
 	cgroup_free(b->cgroup);
+	disk_drop(&b->disk);
 	free(b);
 	errno = e;
 }

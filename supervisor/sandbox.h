@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "disk_image.h"
 #include "priv.h"
 #include "proto/exec_msg.h"
 #include "proto/job_msg.h"
@@ -35,6 +36,7 @@ struct sandbox_key {
 	struct tenant *tenant;
 	uint8_t net;
 	uint8_t as_root;
+	uint64_t disk;          /* bytes its file system holds; 0: it has none */
 };
 
 /*
@@ -59,6 +61,7 @@ struct sandbox {
 	int keeper_fd, pid1_fd;
 	struct userns userns;
 	struct cgroup *cgroup;
+	struct disk disk;
 	struct job_limits limits;
 	uint64_t cpu_made;      /* microseconds that making it took */
 	uint64_t asked_us;      /* monotonic: when PREPARE was sent */

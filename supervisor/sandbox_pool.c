@@ -80,7 +80,7 @@ static int
 key_same(const struct sandbox_key *a, const struct sandbox_key *b)
 {
 	return (a->tenant == b->tenant && a->net == b->net &&
-	    a->as_root == b->as_root);
+	    a->as_root == b->as_root && a->disk == b->disk);
 }
 
 static struct kind *

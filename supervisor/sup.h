@@ -7,6 +7,7 @@ struct cgroups;
 struct child;
 struct config;
 struct conns;
+struct disk_images;
 struct event_base;
 struct exec_link;
 struct jobs;
@@ -31,6 +32,7 @@ struct sup {
 	const struct config *cfg;
 	struct tenants *tenants;
 	struct cgroups *cgroups;
+	struct disk_images *disks;
 	struct store_client *store;
 	struct exec_link *exec;
 	struct pool *pool;

@@ -170,7 +170,7 @@ collect(struct keeper *k)
 		k->result.changes.root = k->run->root;
 		return;
 	}
-	c.dir = openat(k->jobdir, "upper", O_RDONLY | O_DIRECTORY |
+	c.dir = openat(k->data, "upper", O_RDONLY | O_DIRECTORY |
 	    O_NOFOLLOW | O_CLOEXEC);
 	if (c.dir == -1) {
 		(void)collect_fail(&c);

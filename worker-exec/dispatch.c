@@ -138,7 +138,7 @@ err0:
 }
 
 static void
-prep_fill(struct prep *p, const struct exec_msg *m, int chan)
+prep_fill(struct prep *p, const struct exec_msg *m, const int *fds, size_t nfds)
 {
 
 	memset(p, 0, sizeof(*p));
@@ -147,7 +147,8 @@ prep_fill(struct prep *p, const struct exec_msg *m, int chan)
 	p->net = m->u.prepare.net;
 	p->as_root = m->u.prepare.as_root;
 	p->scratch = m->u.prepare.scratch;
-	p->chan = chan;
+	p->chan = fds[0];
+	p->disk = nfds > 1 ? fds[1] : -1;
 	p->parent = getpid();
 }
 
@@ -200,10 +201,10 @@ on_msg(void *cookie, const uint8_t *buf, size_t len, int *fds, size_t nfds)
 	struct prep p;
 
 	if (exec_msg_parse(buf, len, &m) == -1 || m.op != EXEC_PREPARE ||
-	    nfds != 1)
+	    nfds < 1 || nfds > 2)
 		return (-1);
-	prep_fill(&p, &m, fds[0]);
-	/* The channel closes our copy of the descriptor. */
+	prep_fill(&p, &m, fds, nfds);
+	/* The channel closes our copies of the descriptors. */
 	keeper_make(d, &p);
 	return (0);
 }

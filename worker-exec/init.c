@@ -21,6 +21,7 @@
 #include "lib/chan.h"
 #include "lib/io.h"
 #include "ns.h"
+#include "rename_watch.h"
 
 #define LEFTOVER_MS     100     /* for what the command left behind */
 
@@ -37,6 +38,9 @@ struct init {
 	int sig;                /* a signalfd for SIGCHLD */
 	pid_t pid;              /* of the command */
 	pid_t probe;            /* of what shows that one can run, or -1 */
+	int watch;              /* the command's word about its renames comes
+				 * here, or -1 */
+	int renames;            /* the listener, or -1 */
 };
 
 static void
@@ -119,6 +123,7 @@ preexec_fork(struct init *in, void (*run)(const struct preexec_start *),
 {
 	const struct preexec_start start = {
 		.gate = fds[0], .exec = fds[1], .out = fds[2], .err = fds[3],
+		.watch = fds[4],
 		.as_root = in->start->as_root, .filter = in->start->filter
 	};
 	pid_t pid;
@@ -210,18 +215,24 @@ static void
 on_make(struct init *in, const struct init_msg *m, int *fds)
 {
 	const char *step = NULL;
+	int give[] = { fds[1], fds[2], fds[3], fds[4], -1 }, pair[2];
 
 	(void)m;
 	if (view_enter(fds[0], &step) == -1)
 		fail(in, step);
-	in->pid = preexec_fork(in, preexec_run, fds + 1);
+	if (chan_pair(pair) == -1)
+		fail(in, "a channel");
+	in->watch = pair[0];
+	give[4] = pair[1];
+	in->pid = preexec_fork(in, preexec_run, give);
+	io_close(&pair[1]);
 	lend(in);
 }
 
 static void
 on_probe(struct init *in, const struct init_msg *m, int *fds)
 {
-	int none[] = { -1, -1, -1, -1 };
+	int none[] = { -1, -1, -1, -1, -1 };
 
 	(void)m;
 	(void)fds;
@@ -285,18 +296,39 @@ hear(struct init *in)
 		io_close(&fds[i]);
 }
 
+/* The command's process says once how we are asked about its renames. */
+static void
+hear_watch(struct init *in)
+{
+	size_t n = 1;
+	uint8_t word;
+
+	if (chan_recv_wait(in->watch, &word, 1, &in->renames, &n, -1) != 1 ||
+	    n != 1)
+		in->renames = -1;
+	io_close(&in->watch);
+}
+
 static void __attribute__((noreturn))
 serve(struct init *in)
 {
-	struct pollfd p[2] = {
+	struct pollfd p[4] = {
 		{ .fd = in->ctl, .events = POLLIN },
 		{ .fd = in->sig, .events = POLLIN },
+		{ .events = POLLIN }, { .events = POLLIN },
 	};
 	int forked = 0;
 
 	for (;;) {
-		if (poll(p, 2, -1) == -1 && errno != EINTR)
+		p[2].fd = in->watch;
+		p[3].fd = in->renames;
+		if (poll(p, 4, -1) == -1 && errno != EINTR)
 			fail(in, "waiting");
+		if (p[2].revents != 0)
+			hear_watch(in);
+		if (p[3].revents != 0 &&
+		    rename_watch_serve(in->renames, "/workspace") == -1)
+			io_close(&in->renames);
 		if (p[1].revents != 0) {
 			drain(in);
 			(void)reap(in);
@@ -313,7 +345,7 @@ void
 init_main(const struct init_start *start)
 {
 	struct init in = { .start = start, .ctl = start->ctl, .sig = -1,
-	    .pid = -1, .probe = -1 };
+	    .pid = -1, .probe = -1, .watch = -1, .renames = -1 };
 	const char *step = NULL;
 	int join[INIT_JOIN_MAX];
 	size_t njoin;

@@ -284,7 +284,7 @@ keeper_init(struct keeper *k, const struct prep *p,
 	k->out[0] = k->out[1] = k->pump.fd[0] = k->pump.fd[1] = -1;
 	k->newstore = k->slave = -1;
 	feed_init(&k->feed);
-	k->tenant = k->jobdir = k->tree.lock = -1;
+	k->tenant = k->jobdir = k->data = k->tree.lock = -1;
 	k->log_ready = 1;
 }
 

@@ -17,6 +17,7 @@ struct prep {
 	uint8_t as_root;
 	uint64_t scratch;
 	int chan;               /* job channel */
+	int disk;               /* a mount for what the job writes, or -1 */
 	pid_t parent;
 };
 

@@ -83,6 +83,8 @@ struct keeper {
 	/* workspace.c */
 	int tenant;             /* directory of the tenant, or -1 */
 	int jobdir;             /* this job's, locked, or -1 */
+	int data;               /* where upper and work are, or -1 */
+	uint8_t on_disk;        /* that is a mount of its own */
 	struct treecache_use tree;
 };
 

@@ -31,6 +31,7 @@ enum { GIVE_WORKSPACE, GIVE_GATE, GIVE_EXEC, GIVE_OUT, GIVE_ERR, GIVE__MAX };
 int
 keeper_shed(const struct prep *p)
 {
+	const int keep[] = { p->chan, p->disk };
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == -1 ||
 	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == -1)
@@ -39,9 +40,9 @@ keeper_shed(const struct prep *p)
 		return (-1);    /* it ended before we asked */
 	(void)prctl(PR_SET_NAME, "errand-keeper", 0, 0, 0);
 	(void)umask(0);
-	/* Keep 0, 1, 2 and the channel; all else of errand-exec, the other
-	 * sandboxes' channels included, is closed. */
-	return (ns_close_others(&p->chan, 1));
+	/* Keep 0, 1, 2 and what came with PREPARE; all else of errand-exec, the
+	 * other sandboxes' channels included, is closed. */
+	return (ns_close_others(keep, p->disk == -1 ? 1 : 2));
 }
 
 void

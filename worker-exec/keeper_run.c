@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "gitstub.h"
 #include "init.h"
 #include "keep.h"
 #include "keeper_internal.h"
@@ -121,6 +122,24 @@ spec_get(struct keeper *k, struct job_spec *spec)
 	return (rc == -1 ? store_fault(k, "the job's spec") : 0);
 }
 
+/* Programs that ask Git get an answer; below a tree it is overlaid. */
+static int
+git_stand_in(struct keeper *k, const struct job_spec *spec)
+{
+	int upper;
+
+	if (spec->commit == NULL || k->run->root.kind == OBJ_NONE)
+		return (0);
+	if ((upper = openat(k->data, "upper", O_RDONLY | O_DIRECTORY |
+	    O_NOFOLLOW | O_CLOEXEC)) == -1 || gitstub_make(upper) == -1) {
+		(void)keeper_fault_step(k, "a stand-in for .git", errno);
+		io_close(&upper);
+		return (-1);
+	}
+	io_close(&upper);
+	return (0);
+}
+
 /* The command as pid 1 wants it: a memfd, or -1. */
 static int
 command_make(struct keeper *k, const struct job_spec *spec)
@@ -173,7 +192,11 @@ command_get(struct keeper *k)
 	k->workdir = strdup(spec.workdir == NULL ? "" : spec.workdir);
 	fd = (k->keep = keep_new(&spec)) == NULL ? keep_fault(k) :
 	    command_make(k, &spec);
+	if (fd != -1 && git_stand_in(k, &spec) == -1)
+		io_close(&fd);
 	job_spec_done(&spec);
+	if (fd == -1)
+		return (-1);
 	if (k->argv0 == NULL || k->workdir == NULL) {
 		io_close(&fd);
 		return (keeper_fault_step(k, "the command", ENOMEM));

@@ -29,10 +29,12 @@
 #include "ns.h"
 #include "pty.h"
 #include "preexec.h"
+#include "rename_watch.h"
 
 #define RUNNER          1000    /* the job's id in its own namespace */
 #define EXEC_FD         3       /* the exec pipe, closed by execve */
 #define GATE_FD         4
+#define WATCH_FD        5       /* closed once it has said its word */
 #define NOFILE_SOFT     1024
 #define NOFILE_HARD     1048576
 
@@ -54,25 +56,28 @@ fail(int fd, enum preexec_step step, const char *what)
 }
 
 /*
- * Nothing but 0, 1, 2 and, until execve, 3 and 4.  They are moved up first, so
+ * Nothing but 0, 1, 2 and, until execve, 3 to 5.  They are moved up first, so
  * that none of them is in another's place.
  */
 static void
 descriptors(const struct preexec_start *s)
 {
-	int out, err, gate, null;
+	int out, err, gate, watch, null;
 	int ex = fcntl(s->exec, F_DUPFD_CLOEXEC, 16);
 
 	out = fcntl(s->out, F_DUPFD_CLOEXEC, 16);
 	err = fcntl(s->err, F_DUPFD_CLOEXEC, 16);
 	gate = fcntl(s->gate, F_DUPFD_CLOEXEC, 16);
+	watch = fcntl(s->watch, F_DUPFD_CLOEXEC, 16);
 	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (ex == -1 || out == -1 || err == -1 || gate == -1 || null == -1 ||
+	    watch == -1 ||
 	    dup2(null, STDIN_FILENO) == -1 || dup2(out, STDOUT_FILENO) == -1 ||
 	    dup2(err, STDERR_FILENO) == -1 ||
 	    dup3(ex, EXEC_FD, O_CLOEXEC) == -1 ||
 	    dup3(gate, GATE_FD, O_CLOEXEC) == -1 ||
-	    close_range(GATE_FD + 1, ~0U, 0) == -1)
+	    dup3(watch, WATCH_FD, O_CLOEXEC) == -1 ||
+	    close_range(WATCH_FD + 1, ~0U, 0) == -1)
 		fail(s->exec, PREEXEC_FENCE, "descriptors");
 }
 
@@ -305,15 +310,33 @@ execute(const struct command *c)
 	errno = denied ? EACCES : ENOENT;
 }
 
+/* A kernel that cannot ask lets overlayfs say what it says. */
+static void
+renames(void)
+{
+	uint8_t word = 0;
+	int listener;
+
+	if ((listener = rename_watch_install()) == -1) {
+		if (errno != EINVAL && errno != ENOSYS && errno != EBUSY)
+			fail(EXEC_FD, PREEXEC_FENCE, "a listener for renames");
+	} else if (chan_send_wait(WATCH_FD, &word, 1, &listener, 1) == -1)
+		_exit(126);
+	io_close(&listener);
+	(void)close(WATCH_FD);
+}
+
 /* All that is the same for every command of a sandbox. */
 static void
-fence(const struct preexec_start *s)
+fence(const struct preexec_start *s, int watched)
 {
 
 	session();
 	limits();
 	identity(s->as_root);
 	capabilities(s->as_root);
+	if (watched)
+		renames();
 	if (sandbox_install(s->filter) == -1)
 		fail(EXEC_FD, PREEXEC_FENCE, "the filter of system calls");
 }
@@ -326,7 +349,7 @@ preexec_run(const struct preexec_start *s)
 	int fds[2] = { -1, -1 };
 
 	descriptors(s);
-	fence(s);
+	fence(s, 1);
 	ready();
 	(void)await(GATE_COMMAND, &m, fds, 2);
 	if (command_map(fds[0], &c) == -1)
@@ -360,7 +383,7 @@ preexec_probe(const struct preexec_start *s)
 	if (null == -1 || dup2(null, 0) == -1 || dup2(null, 1) == -1 ||
 	    dup2(null, 2) == -1 || close_range(EXEC_FD, ~0U, 0) == -1)
 		_exit(125);
-	fence(s);
+	fence(s, 0);
 	landlock();
 	workdir(&c);
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)

@@ -42,6 +42,8 @@ struct preexec_start {
 	int exec;               /* the exec pipe; tells preexec_msg */
 	int out;
 	int err;
+	int watch;              /* to pid 1: one byte, + 1 fd: the listener of
+				 * rename_watch.h.  Nothing: there is none */
 	uint8_t as_root;
 	const struct sock_fprog *filter;
 };

@@ -300,7 +300,7 @@ out:
 }
 
 int
-rename_watch_serve(int listener, int top)
+rename_watch_serve(int listener, const char *top)
 {
 	struct seccomp_notif q;
 	struct stat st;
@@ -308,7 +308,7 @@ rename_watch_serve(int listener, int top)
 	memset(&q, 0, sizeof(q));
 	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &q) == -1)
 		return (errno == EINTR || errno == ENOENT ? 0 : -1);
-	if (fstat(top, &st) == -1 || look(listener, &q, st.st_dev) == -1)
+	if (stat(top, &st) == -1 || look(listener, &q, st.st_dev) == -1)
 		(void)answer(listener, q.id, 0, 1);
 	return (0);
 }

@@ -11,11 +11,11 @@ int rename_watch_install(void);
 
 /**
  * rename_watch_serve(listener, top):
- * Answer one question.  A directory of the file system of ${top} that has to
+ * Answer one question.  A directory of the file system at the path ${top} that has to
  * be moved by its content is, in a process of its own (a child that will end);
  * everything else is the kernel's to do.  Return 0, or -1 when nobody is left
  * who could ask.
  */
-int rename_watch_serve(int, int);
+int rename_watch_serve(int, const char *);
 
 #endif /* !ERRAND_EXEC_RENAME_WATCH_H */

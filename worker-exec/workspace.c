@@ -4,6 +4,7 @@
  * treecache.c's, the mount itself overlay.c's.
  */
 #include <sys/file.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 
 #include <dirent.h>
@@ -63,8 +64,27 @@ jobdir_make(struct keeper *k)
 	(void)snprintf(path, sizeof(path), "jobs/%s", k->prep->id);
 	if (mkdirat(k->tenant, path, 0700) == -1 ||
 	    (k->jobdir = open_dir(k->tenant, path)) == -1 ||
-	    flock(k->jobdir, LOCK_EX | LOCK_NB) == -1 ||
-	    mkdirat(k->jobdir, "upper", 0755) == -1)
+	    flock(k->jobdir, LOCK_EX | LOCK_NB) == -1)
+		return (keeper_fault_step(k, "the job's work directory",
+		    errno));
+	return (0);
+}
+
+/*
+ * What the job writes is in a directory of its own, or in a file system of its
+ * own that errandd made as large as the job's limit.
+ */
+static int
+data_make(struct keeper *k)
+{
+
+	k->on_disk = k->prep->disk != -1;
+	if (k->on_disk && (mkdirat(k->jobdir, "disk", 0700) == -1 ||
+	    move_mount(k->prep->disk, "", k->jobdir, "disk",
+	    MOVE_MOUNT_F_EMPTY_PATH) == -1))
+		return (keeper_fault_step(k, "the job's disk", errno));
+	if ((k->data = open_dir(k->jobdir, k->on_disk ? "disk" : ".")) == -1 ||
+	    mkdirat(k->data, "upper", 0755) == -1)
 		return (keeper_fault_step(k, "the job's work directory",
 		    errno));
 	return (0);
@@ -100,10 +120,11 @@ overlay_make(struct keeper *k)
 	char lower[24 * TREECACHE_LAYERS];
 	int fd = -1;
 
-	if (mkdirat(k->jobdir, "work", 0700) == 0 &&
+	if (mkdirat(k->data, "work", 0700) == 0 &&
 	    layers_name(k, lower, sizeof(lower)) == 0 &&
 	    fchdir(k->jobdir) == 0)
-		fd = overlay_mount(lower, "upper", "work");
+		fd = overlay_mount(lower, k->on_disk ? "disk/upper" : "upper",
+		    k->on_disk ? "disk/work" : "work");
 	if (fd == -1)
 		(void)keeper_fault_step(k, "the overlay of the workspace",
 		    errno);
@@ -121,9 +142,11 @@ workspace_make(struct keeper *k)
 	char upper[64];
 	int fd;
 
-	if (tenant_open(k) == -1 || jobdir_make(k) == -1)
+	if (tenant_open(k) == -1 || jobdir_make(k) == -1 ||
+	    data_make(k) == -1)
 		return (-1);
-	(void)snprintf(upper, sizeof(upper), "jobs/%s/upper", k->prep->id);
+	(void)snprintf(upper, sizeof(upper), "jobs/%s/%supper", k->prep->id,
+	    k->on_disk ? "disk/" : "");
 	if ((fd = overlay_plain(upper)) == -1)
 		return (keeper_fault_step(k, "the workspace", errno));
 	return (fd);
@@ -178,14 +201,29 @@ sweep(int jobs)
 	closedir(d);
 }
 
+/* The job's disk goes with its last mount: nothing in it need be removed. */
+static void
+disk_leave(struct keeper *k)
+{
+	char path[64];
+
+	if (!k->on_disk || k->jobdir == -1 || fchdir(k->tenant) == -1)
+		return;
+	(void)snprintf(path, sizeof(path), "jobs/%s/disk", k->prep->id);
+	if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == -1)
+		log_warn("job %s: its disk", keeper_name(k));
+}
+
 void
 workspace_remove(struct keeper *k)
 {
 	int jobs;
 
 	io_close(&k->viewfd);           /* the workspace is unmounted */
+	io_close(&k->data);
 	if (k->tenant == -1 || (jobs = open_dir(k->tenant, "jobs")) == -1)
 		return;
+	disk_leave(k);
 	if (k->jobdir != -1 && io_remove_tree(jobs, k->prep->id) == -1)
 		log_warn("job %s: its work directory", keeper_name(k));
 	sweep(jobs);

@@ -8,7 +8,7 @@
 need_root
 need_program python3
 
-start_daemon 'slots = 3'
+start_daemon 'slots = 3' 'idle_sandboxes = 0'
 work bombs
 
 swept() { [ -z "$(find "$T/state/run" -path '*/jobs/*' 2>/dev/null)" ]; }
@@ -77,6 +77,39 @@ for d in "/dev/shm", "/tmp", os.environ["HOME"], "/run":
     except OSError:
         pass'
 
+disk='import os, sys
+n = 0
+try:
+    for i in range(1 << 20):
+        with open("f%d" % i, "wb", 0) as f:
+            for j in range(64):
+                n += f.write(bytes(65536))
+except OSError as e:
+    print(e.errno, n, flush=True)
+    sys.exit(1)'
+inodes='import os, sys
+n = 0
+try:
+    while True:
+        os.close(os.open("i%d" % n, os.O_WRONLY | os.O_CREAT))
+        n += 1
+except OSError as e:
+    print(e.errno, n, flush=True)
+    sys.exit(1)'
+# What file systems there are of ours; some are kept ready, so few may come.
+loops() { grep -ls "$T" /sys/block/loop*/loop/backing_file | wc -l; }
+loops_are() { [ "$(loops)" -le $(($1 > 4 ? $1 : 4)) ]; }
+# within LOW HIGH TEXT: the second word of what the job said
+within() {
+	got=$(errand logs "$id" | cut -d" " -f2)
+	if [ "${got:-0}" -ge "$1" ] && [ "${got:-0}" -le "$2" ]; then
+		ok "$3 ($got)"
+	else
+		not_ok "$3"
+		diag "got $got, want $1 to $2"
+	fi
+}
+
 for who in runner as-root; do
 	root=
 	[ "$who" = runner ] || root=--as-root
@@ -85,6 +118,22 @@ for who in runner as-root; do
 	bomb memory 'memory bomb' --memory 64M -- python3 -c "$memory"
 	bomb memory 'files in memory' --memory 64M -- \
 	    sh -c 'python3 -c "$0"; exit 1' "$shm"
+	before=$(loops)
+	bomb disk 'disk bomb' --disk 64M -- python3 -c "$disk"
+	within $((63 << 20)) $((65 << 20)) \
+	    "$who, disk bomb: over by at most 1 MiB"
+	check "$who, disk bomb: its file system is gone" \
+	    wait_for 20 loops_are "$before"
+	bomb disk 'many small files' --disk 16M -- python3 -c "${disk%%for j*}"'n += f.write(bytes(4096))
+except OSError as e:
+    print(e.errno, n, flush=True)
+    sys.exit(1)'
+	bomb inodes 'inode bomb' --disk 16M -- python3 -c "$inodes"
+	within 1000 $((4096 + 100)) "$who, inode bomb: a few thousand for 16 MiB"
+	bomb cpu_time 'processor time' --cpu-time 1s -- \
+	    sh -c 'for i in 1 2 3; do (while :; do :; done) & done; wait'
+	check "$who, processor time: near what was asked for" \
+	    test "$(field usage.cpu_us "$id")" -lt 4000000
 	errand run -q --no-snapshot $root --pids 100 -- \
 	    python3 -c "$threads" >"$T/out" 2>"$T/err"
 	is "$?" 0 "$who, threads: about as many as processes may be"

@@ -217,7 +217,7 @@ test_depth(void **state)
 static int
 watched(int (*fn)(void), int *asked)
 {
-	int pair[2], listener = -1, top_fd, status = -1, one;
+	int pair[2], listener = -1, status = -1, one;
 	struct pollfd p = { .events = POLLIN };
 	size_t n = 1;
 	uint8_t c = 0;
@@ -236,18 +236,16 @@ watched(int (*fn)(void), int *asked)
 	close(pair[1]);
 	assert_int_equal(chan_recv_wait(pair[0], &c, 1, &listener, &n, -1), 1);
 	assert_int_equal(n, 1);
-	top_fd = open(".", O_RDONLY | O_DIRECTORY);
 	p.fd = listener;
 	*asked = 0;
 	while (poll(&p, 1, 20000) == 1 && (p.revents & POLLIN)) {
 		++*asked;
-		assert_int_equal(rename_watch_serve(listener, top_fd), 0);
+		assert_int_equal(rename_watch_serve(listener, "."), 0);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	while (waitpid(-1, NULL, 0) > 0)
 		continue;
 	close(listener);
-	close(top_fd);
 	close(pair[0]);
 	return (WIFEXITED(status) ? WEXITSTATUS(status) : 100);
 }

@@ -65,9 +65,13 @@ __wrap_exec_link_ready(const struct exec_link *x, const char **why)
 }
 
 int
-__wrap_exec_link_prepare(struct exec_link *x, const struct exec_msg *m, int fd)
+__wrap_exec_link_prepare(struct exec_link *x, const struct exec_msg *m,
+    int *fds, size_t nfds)
 {
+	int fd = fds[0];
+
 	(void)x;
+	assert_int_equal(nfds, 1);
 	assert_int_equal(m->op, EXEC_PREPARE);
 	assert_int_equal(m->u.prepare.host_uid, 60001);
 	keeper = exec_ok ? fd : -1;
