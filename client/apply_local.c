@@ -27,6 +27,7 @@
  * cache of ten thousand files costs. */
 #define CACHE_WORTH     (2 * 1024 * 1024)
 #define CACHE_SMALL     (2 * 1024 * 1024)
+#define CACHE_SHARE     64      /* of it, compared with the list of changes */
 
 static int64_t
 ns_of(const struct timespec *ts)
@@ -209,14 +210,18 @@ local_know(struct apply *a)
 	return (rc);
 }
 
-/* A small cache is read in less time than the host needs for a few answers. */
+/*
+ * A small cache is read in less time than the host needs for a few answers, and
+ * a large one when there is much to ask.
+ */
 void
 local_begin(struct apply *a)
 {
 	struct stat st;
 
 	if (a->o->cache != NULL && stat(a->o->cache, &st) == 0 &&
-	    st.st_size < CACHE_SMALL)
+	    (st.st_size < CACHE_SMALL ||
+	    (size_t)st.st_size / CACHE_SHARE < a->o->len))
 		a->sc = statcache_load(a->o->cache);
 }
 
