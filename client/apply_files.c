@@ -23,6 +23,9 @@
  * flushed once, which is quicker from about here on. */
 #define FLUSH_EACH      16
 
+/* How far back a file of the same content is looked for. */
+#define COPY_NEAR       1024
+
 #define XATTR_LIST      4096
 #define XATTR_VALUE     65536
 
@@ -83,10 +86,70 @@ resemble(struct apply *a, const struct source *s, int fd)
 }
 
 static int
+is_long(const struct source *s)
+{
+	return (s->it != NULL && s->what == SOURCE_THEIRS &&
+	    s->it->c.ref.kind == OBJ_LIST);
+}
+
+/* Copy what is in a file to an empty one; holes stay.  0 or -1. */
+static int
+copy_data(int from, int to, off_t size)
+{
+	off_t in = 0, out, end;
+	ssize_t n;
+
+	while (in < size && (in = lseek(from, in, SEEK_DATA)) != -1) {
+		if ((end = lseek(from, in, SEEK_HOLE)) == -1)
+			return (-1);
+		for (out = in; in < end;) {
+			n = copy_file_range(from, &in, to, &out,
+			    (size_t)(end - in), 0);
+			if (n <= 0)
+				return (-1);
+		}
+	}
+	if (in == -1 && errno != ENXIO)
+		return (-1);
+	return (ftruncate(to, size));
+}
+
+/*
+ * Another name of a hard link, or another copy, may just have been made: then
+ * it need not come over the connection again.  1, 0: fetch it, or -1.
+ */
+static int
+from_staged(struct apply *a, const struct source *s, int fd)
+{
+	const struct source *o = s;
+	char name[SLOT_LEN];
+	int from, rc;
+
+	while (o > a->src && s - o < COPY_NEAR) {
+		o--;
+		if (!is_long(o) || !obj_ref_equal(&o->it->c.ref,
+		    &s->it->c.ref))
+			continue;
+		stage_slot(name, 'n', op_of(a, o)->slot);
+		if ((from = openat(a->st.dir, name, O_RDONLY | O_NOFOLLOW |
+		    O_CLOEXEC)) == -1)
+			return (0);
+		rc = copy_data(from, fd, (off_t)s->it->c.size);
+		close(from);
+		return (rc == 0 ? 1 : ftruncate(fd, 0));
+	}
+	return (0);
+}
+
+static int
 fill(struct apply *a, const struct source *s, int fd)
 {
+	int rc;
+
 	if (s->what == SOURCE_TEXT)
 		return (io_write(fd, s->it->text, s->it->text_len));
+	if (is_long(s) && (rc = from_staged(a, s, fd)) != 0)
+		return (rc == 1 ? 0 : -1);
 	return (content_to_fd(&s->it->c.ref, s->it->c.size, apply_fetch, a,
 	    fd));
 }
@@ -137,12 +200,6 @@ make_one(struct apply *a, const struct source *s)
 		return (apply_fail(a, op_of(a, s)->path, op_of(a, s)->path_len,
 		    NULL));
 	return (apply_pulse(a));
-}
-
-static int
-is_long(const struct source *s)
-{
-	return (s->what == SOURCE_THEIRS && s->it->c.ref.kind == OBJ_LIST);
 }
 
 /* Small files first: they are asked for in windows, which a list ends. */

@@ -285,6 +285,23 @@ is "$rc $(stat -c %s big) $(dd if=big bs=1 skip=4000000000 count=1 2>/dev/null)"
     '0 4294967296 x' 'a file of 4 GiB'
 check 'keeps its holes' test "$(stat -c %b big)" -lt 20000
 
+tree copies
+job 'head -c 3000000 /dev/urandom >big; ln big big2; mkdir d; cp big d/big3'
+if can_trace; then
+	timeout 60 strace -o "$T/trace" -e trace=read "$BIN/errand" fetch last \
+	    --apply 2>"$T/err"
+	is "$?" 0 'three names of one content'
+	n=$(sed -n 's/.* = \([0-9]*\)$/\1/p' "$T/trace" | awk '{ n += $1 }
+	    END { print n }')
+	check 'come over once (LINK-A3)' test "$n" -gt 3000000 -a "$n" -lt 4000000
+else
+	apply
+	is "$rc" 0 'three names of one content'
+	skip 1 'needs ptrace'
+fi
+is "$(cmp big big2 && cmp big d/big3 && echo same)" same \
+    'and are all there (LINK-A3)'
+
 # --- more than one, and interrupts ---
 
 tree both

@@ -93,7 +93,7 @@ model_add(struct model *m, const char *path, uint8_t kind, uint16_t mode)
 	return (n);
 }
 
-static void
+__attribute__((unused)) static void
 model_del(struct model *m, const char *path)
 {
 	struct node d;
@@ -110,7 +110,7 @@ model_del(struct model *m, const char *path)
 	m->n = k;
 }
 
-static int
+__attribute__((unused)) static int
 node_same(const struct node *a, const struct node *b)
 {
 	if (a == NULL || b == NULL)
