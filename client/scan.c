@@ -130,7 +130,8 @@ static int
 take_dir(struct scan *s, struct level *l, const struct name *nm,
     struct stat *st, struct stat_entry *e, int found)
 {
-	int fd;
+	uint64_t dev = s->dev;
+	int fd, rc;
 
 	if ((fd = openat(l->fd, nm->s, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
 	    O_CLOEXEC)) == -1) {
@@ -141,8 +142,17 @@ take_dir(struct scan *s, struct level *l, const struct name *nm,
 		return (-1);
 	}
 	/* Times as they are once it has been opened: reading is next. */
-	if (fstat(fd, st) == -1 || scan_dir(s, fd, 0, &e->ref,
-	    e->plain) == -1)
+	if (fstat(fd, st) == -1) {
+		close(fd);
+		return (-1);
+	}
+	if (st->st_dev != dev)
+		scan_note(s, "another file system, which is sent too (an "
+		    "ignore rule leaves it out)");
+	s->dev = st->st_dev;
+	rc = scan_dir(s, fd, 0, &e->ref, e->plain);
+	s->dev = dev;
+	if (rc == -1)
 		return (-1);
 	s->sum.dirs++;
 	stat_entry_set(e, st, s->start_ns);
@@ -174,6 +184,12 @@ take(struct scan *s, struct level *l, const struct name *nm,
 	int found;
 
 	if (fstatat(l->fd, nm->s, &st, AT_SYMLINK_NOFOLLOW) == -1) {
+		if (errno == ENOTCONN || errno == ESTALE ||
+		    errno == EHOSTDOWN) {
+			scan_note(s, "a mount that does not answer; left out");
+			s->sum.skipped++;
+			return (0);
+		}
 		if (errno != ENOENT && errno != ENOTDIR) {
 			scan_fault(s, "cannot look at it");
 			return (-1);
@@ -280,12 +296,15 @@ static int
 scan_open(struct scan *s, char *why)
 {
 	struct timespec ts;
+	struct stat st;
 
 	s->rootfd = open(s->o.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->rootfd == -1) {
 		snprintf(why, LIMIT_TEXT, "%s: %s", s->o.root, strerror(errno));
 		return (-1);
 	}
+	if (fstat(s->rootfd, &st) == 0)
+		s->dev = st.st_dev;
 	clock_gettime(CLOCK_REALTIME, &ts);
 	s->start_ns = (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 	if (s->o.cache != NULL && !s->o.rehash)

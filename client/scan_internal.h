@@ -18,6 +18,7 @@ struct scan {
 	struct scan_opts o;
 	struct scan_sum sum;
 	int rootfd;
+	uint64_t dev;           /* of the directory we are in */
 	int64_t start_ns;       /* real time when the scan began */
 	struct statcache *old;  /* NULL: read everything */
 	struct statcache_out *out;

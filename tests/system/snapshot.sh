@@ -255,11 +255,16 @@ fi
 if [ "$(id -u)" -eq 0 ]; then
 	tree mounted
 	mkdir m; echo 1 >a; mount -t tmpfs none m && echo 2 >m/b
-	is "$(errand -q -- cat a m/b | tr '\n' ' ')" '1 2 ' \
+	run errand -- cat a m/b
+	is "$(tr '\n' ' ' <"$T/out")" '1 2 ' \
 	    'what is mounted inside is part of the tree (SEL-A4)'
+	like "$(cat "$T/err")" 'm: another file system, which is sent too' 'and named (SEL-A4)'
+	is "$(errand ls | tr '\n' ' ')" '.errandignore a m/ m/b ' 'as in the listing'
+	echo m >.errandignore
+	is "$(errand -q -- ls)" a 'a rule leaves it out'
 	umount m
 else
-	skip 1 'needs root'
+	skip 4 'needs root'
 fi
 
 # --- what travels ---
