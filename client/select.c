@@ -155,8 +155,8 @@ select_notes(struct select *sel, select_note_fn *fn, void *cookie)
 	g = &sel->repos[0]->g;
 	if (g->linked)
 		select_note(sel, ".git", "this is a linked work tree; its "
-		    "files are sent, the repository is not, so that git "
-		    "finds none in the job");
+		    "files are sent, the repository is not, and in the "
+		    "job git finds a stand-in without history");
 	if (g->sparse > 0) {
 		snprintf(text, sizeof(text), "a sparse checkout: %zu tracked "
 		    "file%s not on disk and not sent", g->sparse,

@@ -36,9 +36,10 @@ done
 check 'jobs killed while they write leave nothing (CLEAN-A5)' wait_for 20 clean
 is "$bad $(mounts)" ' 0' 'no mount either (CLEAN-A5)'
 
-J=$(errand -qd -- sh -c 'echo up; cat /proc/self/cgroup >&2; exec sleep 100')
+mark=$((3000000 + $$))
+J=$(errand -qd -- sh -c 'echo up; exec sleep '$mark)
 wait_for 20 has_output "$J" up
-tag=$(sed -n 's|.*/errand\.\([^/]*\)/.*|\1|p' "/proc/$(pgrep -f '[s]leep 100$' | head -n 1)/cgroup" | head -n 1)
+tag=$(sed -n 's|.*/errand\.\([^/]*\)/.*|\1|p' "/proc/$(pgrep -f "[s]leep $mark" | head -n 1)/cgroup" | head -n 1)
 errand kill -f "$J" >/dev/null 2>&1
 if [ -n "$tag" ]; then
 	for l in '' '--memory 64M' '--pids 50' '--cpus 1' '--memory 64M --pids 50 --cpus 1'; do

@@ -86,7 +86,7 @@ is "$rc" 120 'when it leads nowhere nothing is sent'
 repo linked-from && git commit -q --allow-empty -m 1 && git worktree add -q ../linked 2>/dev/null
 cd ../linked && echo x >f
 run errand -- sh -c 'cat f; git rev-parse HEAD 2>/dev/null'
-like "$(head -n 1 "$T/err")" 'this is a linked work tree.*git *finds none in the job' \
+like "$(head -n 1 "$T/err")" 'this is a linked work tree.*in the job git finds a stand-in without history' \
     'a linked work tree is noted before the job starts (SEL-A3)'
 repo sparse && mkdir in out && touch in/a out/b && git add . && git commit -qm 1
 git sparse-checkout set in 2>/dev/null
