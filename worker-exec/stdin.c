@@ -14,6 +14,8 @@
 #include "stdin.h"
 
 #define MOVE_MAX        (1024 * 1024)
+#define MUCH            (4 * 1024 * 1024)       /* then in larger pieces */
+#define PIPE_BIG        (256 * 1024)
 #define KEY_EOF         0x04            /* Ctrl-D */
 #define EOFS            100             /* one for each read that asks */
 
@@ -111,6 +113,18 @@ empty(struct feed *f, int dry)
 		finish(f);
 }
 
+/* A flood takes fewer turns through larger pipes.  Best effort. */
+static void
+enlarge(struct feed *f)
+{
+
+	if (f->big || f->taken < MUCH)
+		return;
+	f->big = 1;
+	(void)fcntl(f->from, F_SETPIPE_SZ, PIPE_BIG);
+	(void)fcntl(f->to, F_SETPIPE_SZ, PIPE_BIG);
+}
+
 static void
 move_pipe(struct feed *f)
 {
@@ -118,9 +132,10 @@ move_pipe(struct feed *f)
 
 	n = splice(f->from, NULL, f->to, NULL, MOVE_MAX,
 	    SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-	if (n > 0)
+	if (n > 0) {
 		f->taken += (uint64_t)n;
-	else if (n == 0)
+		enlarge(f);
+	} else if (n == 0)
 		empty(f, 1);
 	else if (errno == EAGAIN && in_pipe(f) > 0)
 		f->stuck = 1;

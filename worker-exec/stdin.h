@@ -24,6 +24,7 @@ struct feed {
 	uint8_t dry;            /* nobody can write into from any more */
 	uint8_t ending;         /* what is in it is the last */
 	uint8_t lost;           /* since nobody is there to send more */
+	uint8_t big;            /* the pipes were made larger */
 	uint8_t hang_up;        /* the terminal is to be hung up */
 	uint64_t taken;
 	size_t at, len;         /* typed[at .. len - 1] is to be typed */
