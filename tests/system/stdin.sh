@@ -44,7 +44,7 @@ truncate -s 1G "$T/large"
     <"$T/large" >"$T/out" &
 p=$!
 wait_for 20 grep -q late "$T/out"
-n=$(cat "$T/out" | wc -l)
+
 wait $p
 is "$? $(tail -n 1 "$T/out")" '0 1073741824' 'a gigabyte waits for who is late'
 "$BIN/errand" -q -i -- sh -c 'echo up; sleep 3; exec head -c 1 >/dev/null' \
@@ -91,7 +91,7 @@ exec 9<>"$T/open"
 p=$!
 echo one >&9
 wait_for 20 grep -q one "$T/out"
-kill -KILL $(workers)
+workers | xargs kill -KILL
 echo two >&9
 wait_for 20 grep -q two "$T/out"
 is "$(cat "$T/out")" "one${NL}two" \
@@ -112,7 +112,7 @@ is "$(printf 'three\n' | errand attach -q -i "$J")" "one${NL}two${NL}three" \
 p=$!
 i=0
 while ! gone $p; do
-	kill -KILL $(workers) 2>/dev/null
+	workers | xargs kill -KILL 2>/dev/null
 	i=$((i + 1))
 	[ $i -lt 12 ] || break
 	wait_for 5 workers
