@@ -37,6 +37,7 @@ ask(struct raw *r, const char *job, int wait)
 	struct client_open o;
 
 	job_open(&o, CLIENT_INPUT, job);
+	o.take = 1;
 	(void)raw_open(r, 1, &o);
 	if (wait)
 		(void)raw_next(r);

@@ -34,6 +34,7 @@ like "$("$raw" "$SOCK" flood "$J" 1)" 'reply 1 ' \
 errand kill -f "$J" 2>/dev/null
 like "$("$raw" "$SOCK" windows "$N" 4)" 'reset .*not this client' \
     'a job without a terminal has no size'
+errand kill -f "$N" 2>/dev/null
 before=$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\).*/\1/p' /proc/"$daemon_pid"/status)
 "$raw" "$SOCK" windows "$K" 20000 >"$T/windows"
 like "$(grep -c . "$T/windows")" '[0-9]{2}' 'sizes by the thousand are taken'
@@ -56,7 +57,7 @@ after=$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\).*/\1/p' /proc/"$daemon_pid"/status)
 is "$after" same 'the daemon does not grow with it'
 is "$(errand -q -- echo other)" other 'and others do not notice'
 kill -CONT "$keeper"
-errand kill -f "$K" "$N" 2>/dev/null
+errand kill -f "$K" 2>/dev/null
 is "$(field state "$K")" killed 'it goes on when it is let'
 
 done_testing
