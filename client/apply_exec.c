@@ -142,11 +142,15 @@ resume_one(struct exec *x, const struct jop *op)
 {
 	const char *base;
 	struct jfile now;
-	int dirfd;
+	int dirfd, rc;
 
 	switch (exec_state(x, op)) {
 	case OP_NOT:
-		return (forward_one(x, op));
+		rc = forward_one(x, op);
+		/* A directory that was opened may have been removed since;
+		 * and a mode is no reason to take everything back. */
+		return (rc == EXEC_CHANGED && op->type == JOP_CHMOD ?
+		    EXEC_DONE : rc);
 	case OP_HALF:
 		dirfd = walk_parent(&x->w, op->path, op->path_len, &base);
 		return (dirfd == -1 ? -1 : create(x, op, dirfd, base));

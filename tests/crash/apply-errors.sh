@@ -9,6 +9,8 @@
 . "$TOP/tests/tools/apply.sh"
 need_program strace
 strace -o /dev/null true 2>/dev/null || skip_all "needs ptrace"
+[ "$(id -u)" -ne 0 ] || as_uid 12345 test -x "$BIN/errand" ||
+	skip_all "needs a build that every user can read"
 start_daemon
 apply_tree || { not_ok 'a job, and an apply of it'; done_testing; }
 
@@ -21,7 +23,7 @@ sweep() {
 			apply_reset
 			apply_with "$call:error=$1:when=$n$2"
 			rc=$?
-			grep -q INJECTED "$T/trace" || break
+			grep -q INJECTED "$T/home-12345/trace" || break
 			count=$((count + 1))
 			judge "$call $n"
 			n=$((n + 1))
@@ -44,7 +46,7 @@ judge() {
 	if grep -q 'nothing was changed' "$T/err"; then
 		[ "$now" = "$before" ] || bad=${bad:-"$1: something was changed"}
 	fi
-	run errand ls
+	run user "$BIN/errand" ls
 	now=$(apply_state)
 	[ "$rc" -eq 0 ] || bad=${bad:-"$1: then status $rc: $(cat "$T/err")"}
 	[ "$now" = "$before" ] || [ "$now" = "$after" ] ||

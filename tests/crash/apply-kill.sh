@@ -9,6 +9,8 @@
 . "$TOP/tests/tools/apply.sh"
 need_program strace
 strace -o /dev/null true 2>/dev/null || skip_all "needs ptrace"
+[ "$(id -u)" -ne 0 ] || as_uid 12345 test -x "$BIN/errand" ||
+	skip_all "needs a build that every user can read"
 start_daemon
 apply_tree || { not_ok 'a job, and an apply of it'; done_testing; }
 cannot 'the apply changes something' test "$before" = "$after"
@@ -25,7 +27,7 @@ sweep() {
 			[ $? -eq 137 ] || break
 			kills=$((kills + 1))
 			"$1"
-			run errand ls
+			run user "$BIN/errand" ls
 			judge_it "$1" "$call $n"
 			n=$((n + 1))
 		done
