@@ -135,6 +135,12 @@ journal_note(struct rebuild *r, const struct pack_walk *w)
 	void *p;
 
 	if (journal_head_decode(w->stored, w->rec.len, &us) == -1) {
+		if (errno == EPROTONOSUPPORT) {
+			log_warnx("pack %" PRIu32 ": its journal was written "
+			    "by a newer version; install that version again",
+			    w->number);
+			return (-1);
+		}
 		r->lost_entries++;
 		return (0);
 	}

@@ -11,6 +11,7 @@
 #include "pending.h"
 #include "quarantine.h"
 #include "rewrite.h"
+#include "segs.h"
 #include "stat.h"
 #include "store.h"
 
@@ -90,6 +91,8 @@ stat_fill(struct store *st, struct care *c)
 	care_figure(c, "pending_objects", pending_count(st->pending));
 	care_figure(c, "index_bytes", s.map_used);
 	care_figure(c, "index_map_bytes", s.map_bytes);
+	care_figure(c, "index_runs", segs_count(ix_segs(st->ix)));
+	care_figure(c, "index_memory_bytes", segs_memory(ix_segs(st->ix)));
 	care_figure(c, "free_bytes", store_disk_free(st));
 	care_figure(c, "commits", s.commits);
 	care_figure(c, "flushes", s.flushes + packs_flushes(st->packs));

@@ -45,9 +45,12 @@ struct verify {
 	struct ix_object at;
 	int begun;
 	uint32_t tenant;
-	struct verify_tally tally, before;
+	struct verify_tally tally;
 	uint32_t *again;        /* tenants whose use changed meanwhile */
 	size_t nagain, capagain;
+	struct ix_usage use;    /* of the one that is counted again */
+	uint64_t recounted;
+	int tries;
 	/* trees that are looked into with all that is below */
 	struct walk *walk;
 	char why[VERIFY_LINE];

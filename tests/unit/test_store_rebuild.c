@@ -419,6 +419,56 @@ test_newer_pack(void **state)
 	drv_done(&d);
 }
 
+static void
+format_set(const struct drv *d, uint8_t format)
+{
+	const uint8_t v[4] = { format };
+	char path[300];
+	struct ix *ix;
+	int dirfd;
+
+	(void)snprintf(path, sizeof(path), "%s/index", d->dir);
+	assert_true((dirfd = open(d->dir, O_RDONLY | O_DIRECTORY |
+	    O_CLOEXEC)) != -1);
+	assert_non_null(ix = ix_open(dirfd, path, IX_MAP_MIN));
+	assert_int_equal(ix_write(ix, 1 << 20), 0);
+	assert_int_equal(ix_put(ix, IX_META, "format", 6, v, sizeof(v)), 0);
+	assert_int_equal(ix_commit(ix), 0);
+	ix_close(ix);
+	close(dirfd);
+}
+
+/* An index of a newer version is left as it is; an older one is read. */
+static void
+test_other_index(void **state)
+{
+	struct drv d;
+	int t;
+
+	(void)state;
+	fill(&d, &t);
+	close(t);
+	assert_int_equal(drv_wait(&d), 0);
+	format_set(&d, IX_FORMAT - 1);
+	assert_int_equal(drv_start(&d), 0);
+	t = drv_bind(&d, T1, DRV_ALL);
+	check_all(&d, t, JOBS, SETTLED);
+	close(t);
+	assert_int_equal(drv_wait(&d), 0);
+	format_set(&d, IX_FORMAT + 1);
+	assert_int_equal(drv_start(&d), -1);
+	assert_int_equal(drv_wait(&d), 111);
+	assert_non_null(strstr(d.said, "install the newer version"));
+	/* Whoever goes back for good can have a new one of the packs. */
+	d.rebuild = 1;
+	assert_int_equal(drv_start(&d), 0);
+	d.rebuild = 0;
+	t = drv_bind(&d, T1, DRV_ALL);
+	check_all(&d, t, JOBS, SETTLED);
+	close(t);
+	drv_done(&d);
+}
+
 /* One damaged object costs that object, a damaged header no other record. */
 static void
 test_damaged_pack(void **state)
@@ -619,6 +669,7 @@ main(void)
 		cmocka_unit_test(test_index_pages),
 		cmocka_unit_test(test_interrupted),
 		cmocka_unit_test(test_newer_pack),
+		cmocka_unit_test(test_other_index),
 		cmocka_unit_test(test_damaged_pack),
 		cmocka_unit_test(test_after_collection),
 		cmocka_unit_test(test_older),
