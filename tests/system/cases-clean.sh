@@ -8,7 +8,8 @@
 . "$TOP/tests/tools/jobs.sh"
 need_root
 need_program python3
-start_daemon
+# Prepared sandboxes would be counted.
+start_daemon 'idle_sandboxes = 0'
 work clean && : >.errandignore
 
 left() { find "$T/state/run" -mindepth 3 -maxdepth 3 -path '*/jobs/*'; }

@@ -5,7 +5,8 @@
 # shellcheck disable=SC2016,SC2034,SC2154
 . "$(dirname "$0")/../lib.sh"
 . "$TOP/tests/tools/jobs.sh"
-start_daemon
+# Prepared sandboxes would be counted.
+start_daemon 'idle_sandboxes = 0'
 tree restart
 
 # restart [SIGNAL]: as an operator would, or as a crash does
