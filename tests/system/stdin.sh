@@ -29,6 +29,8 @@ is "$(errand -q -i -- cat <"$T/random" | sum /dev/stdin)" "$(sum "$T/random")" \
     'bytes of any value come through, there and back'
 is "$(errand -q -i -- cat /dev/stdin <"$T/random" | sum /dev/stdin)" \
     "$(sum "$T/random")" 'also through /dev/stdin, opened again'
+is "$(errand -q -i -- sh -c 'ls /proc/$$/fd; true' <"$T/random" |
+    tr '\n' ' ')" '0 1 2 ' 'no other descriptor is left open'
 is "$(errand -q -i -- wc -c </dev/null)" 0 'an empty input is empty'
 is "$(head -c 300000000 /dev/zero | errand -q -i -- wc -c)" 300000000 \
     'hundreds of megabytes are counted right'

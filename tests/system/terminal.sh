@@ -16,7 +16,6 @@ drive() {
 	end=$(tail -n 1 "$T/out")
 	out=$(sed '$d' "$T/out" | sed '/^$/d')
 }
-workers() { pgrep -P "$daemon_pid" -x errand-snapshot; }
 ended() { case $(field state "${1:-last}") in exited | killed | failed) ;; *) false ;; esac; }
 
 # --- without one here ---
@@ -38,6 +37,8 @@ is "$(errand -q -t -- sh -c 'echo out; echo err >&2' </dev/null 2>"$T/err" |
     tr -d '\r' | tr '\n' ' ')" 'out err ' 'both outputs are the terminal'
 is "$(errand logs --stream stdout last | tr -d '\r' | tr '\n' ' ')" \
     'out err ' 'which is kept as stdout'
+is "$(errand -q -t -- sh -c 'ls /proc/$$/fd; true' </dev/null |
+    tr -d '\r' | tr -s ' \n' '  ')" '0 1 2 ' 'no other descriptor is left open'
 errand -q -t -- sh -c 'exit 5' </dev/null
 is $? 5 'the exit status is the command'\''s'
 errand -q -t -- sh -c 'kill -SEGV $$' </dev/null
@@ -122,7 +123,9 @@ is "$end" same 'and while the host is away (TTY-A5)'
 stop_daemon
 wait "$daemon_pid" 2>/dev/null
 run_daemon
-drive raw 'expect:up' "run:kill -KILL $(workers | tr '\n' ' ')" 'expect:lost' \
+drive raw 'expect:up' \
+    "run:pgrep -P $daemon_pid -x errand-snapshot | xargs kill -KILL" \
+    'expect:lost' \
     raw 'send:on\n' 'expect:<on>' -- "$E" -t -- sh -c 'echo up; read x; echo "<$x>"'
 is "$end" 'status 0 modes same' \
     'a lost connection is made again, with the terminal (TTY-A5)'
