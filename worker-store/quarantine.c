@@ -271,8 +271,12 @@ take_out(struct store *st, const struct ix_object *o)
 {
 	struct ix_object now;
 
-	if (ix_object_get(st->ix, o->tenant, &o->ref, &now) == -1)
-		return (errno == ENOENT ? 0 : -1);
+	if (ix_object_get(st->ix, o->tenant, &o->ref, &now) == -1) {
+		if (errno != ENOENT)
+			return (-1);
+		/* Without a place it is one that is missing: noted as such. */
+		return (o->loc.raw_len == 0 ? quarantine_put(st->ix, o) : 0);
+	}
 	if (now.loc.pack != o->loc.pack || now.loc.off != o->loc.off)
 		return (0);
 	if (usage_forget(st, o) == -1)

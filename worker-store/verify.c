@@ -136,7 +136,7 @@ on_pack(void *cookie, const struct ix_pack *pack)
 		return (-1);
 	v->packs = p;
 	v->packs[v->npacks++] = (struct verify_pack){ pack->number, pack->len,
-	    0, pack->live };
+	    0 };
 	return (0);
 }
 

@@ -24,7 +24,6 @@ struct verify_pack {
 	uint32_t number;
 	uint64_t len;
 	uint64_t live;          /* bytes of records that the index names */
-	uint64_t said;          /* what it says that they are */
 };
 
 /*

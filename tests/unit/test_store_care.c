@@ -5,6 +5,9 @@
 #include <cmocka.h>
 
 #include "tests/unit/store_driver.h"
+#include "worker-store/index.h"
+#include "worker-store/index_job.h"
+#include "worker-store/index_obj.h"
 
 /*
  * Care of the store on its channel: who may ask, what is answered, and that
@@ -308,6 +311,118 @@ test_damage(void **state)
 	drv_done(&d);
 }
 
+/* The index of a store that does not run, in a write transaction. */
+static struct ix *
+index_open(const struct drv *d, int *dirfd)
+{
+	char path[300];
+	struct ix *ix;
+
+	(void)snprintf(path, sizeof(path), "%s/index", d->dir);
+	assert_true((*dirfd = open(d->dir, O_RDONLY | O_DIRECTORY |
+	    O_CLOEXEC)) != -1);
+	assert_non_null(ix = ix_open(*dirfd, path, IX_MAP_MIN));
+	assert_int_equal(ix_write(ix, 1 << 20), 0);
+	return (ix);
+}
+
+static void
+index_close(struct ix *ix, int dirfd)
+{
+	assert_int_equal(ix_commit(ix), 0);
+	ix_close(ix);
+	close(dirfd);
+}
+
+/* What a tenant is said to use and does not: told, and corrected. */
+static void
+test_usage(void **state)
+{
+	struct ix_usage u;
+	struct drv_reply r;
+	struct drv d;
+	struct ix *ix;
+	int t, op, steps, dirfd;
+
+	(void)state;
+	start(&d, &t, &op);
+	close(t);
+	close(op);
+	assert_int_equal(drv_wait(&d), 0);
+	ix = index_open(&d, &dirfd);
+	assert_int_equal(ix_usage_get(ix, T1, &u), 0);
+	u.objects += 3;
+	u.bytes -= 100;
+	assert_int_equal(ix_usage_put(ix, T1, &u), 0);
+	index_close(ix, dirfd);
+	assert_int_equal(drv_start(&d), 0);
+	op = operator_bind(&d);
+	task_run(&d, op, CARE_VERIFY, &r, &steps);
+	assert_int_equal(r.m.u.ok.care.bad, 1);
+	assert_int_equal(figure(&r.m.u.ok.care, "usage_wrong"), 1);
+	task_run(&d, op, CARE_REPAIR, &r, &steps);
+	assert_int_equal(figure(&r.m.u.ok.care, "mended"), 1);
+	task_run(&d, op, CARE_VERIFY, &r, &steps);
+	assert_int_equal(r.m.u.ok.care.bad, 0);
+	assert_int_equal(care_ask(&d, op, CARE_STAT, &r), ERR_NONE);
+	assert_int_equal(figure(&r.m.u.ok.care, "objects"), OBJECTS);
+	close(op);
+	drv_done(&d);
+}
+
+/*
+ * A tree that is marked complete and is not: found; and once it was repaired
+ * nobody relies on the mark, so that the next upload mends it.
+ */
+static void
+test_false_mark(void **state)
+{
+	struct drv_objs o = { 0 };
+	struct obj_ref root, ref;
+	struct drv_reply r;
+	struct drv d;
+	struct ix *ix;
+	int t, op, steps, dirfd;
+
+	(void)state;
+	drv_init(&d, "/tmp");
+	assert_int_equal(drv_start(&d), 0);
+	t = drv_bind(&d, T1, DRV_ALL);
+	fill(&d, t, &root);
+	close(t);
+	assert_int_equal(drv_wait(&d), 0);
+	ref = drv_chunk(&o, 5, LEN);
+	ix = index_open(&d, &dirfd);
+	assert_int_equal(ix_object_del(ix, T1, &ref), 0);
+	index_close(ix, dirfd);
+	assert_int_equal(drv_start(&d), 0);
+	t = drv_bind(&d, T1, DRV_ALL);
+	op = operator_bind(&d);
+	assert_int_equal(drv_check(&d, t, &root, &r), ERR_NONE);
+	assert_int_equal(r.m.u.ok.objects, 0);
+	task_run(&d, op, CARE_VERIFY, &r, &steps);
+	assert_int_equal(figure(&r.m.u.ok.care, "objects_missing"), 1);
+	task_run(&d, op, CARE_REPAIR, &r, &steps);
+	assert_true(r.m.u.ok.care.bad > 0);
+	assert_int_equal(drv_check(&d, t, &root, &r), ERR_NONE);
+	assert_int_equal(r.m.u.ok.objects, 1);
+	drv_reply_done(&r);
+	assert_int_equal(drv_put(&d, t, &o, &r), ERR_NONE);
+	assert_int_equal(r.m.u.ok.objects, 1);
+	assert_int_equal(drv_check(&d, t, &root, &r), ERR_NONE);
+	assert_int_equal(r.m.u.ok.objects, 0);
+	do
+		assert_int_equal(care_ask(&d, op, CARE_STAT, &r), ERR_NONE);
+	while (figure(&r.m.u.ok.care, "quarantined") != 0);
+	task_run(&d, op, CARE_VERIFY, &r, &steps);
+	assert_int_equal(figure(&r.m.u.ok.care, "objects_missing"), 0);
+	assert_int_equal(figure(&r.m.u.ok.care, "references_broken"), 0);
+	free(o.buf);
+	close(t);
+	close(op);
+	drv_done(&d);
+}
+
 int
 main(void)
 {
@@ -318,6 +433,8 @@ main(void)
 		cmocka_unit_test(test_turns),
 		cmocka_unit_test(test_meanwhile),
 		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_usage),
+		cmocka_unit_test(test_false_mark),
 	};
 
 	return (cmocka_run_group_tests(tests, NULL, NULL));
