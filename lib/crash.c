@@ -74,6 +74,18 @@ value_next(const char *name, const char **at)
 	return (NULL);
 }
 
+/* Somebody outside wants to know where we are. */
+static void
+trace(const char *name)
+{
+	const char *at = words, *v;
+
+	while ((v = value_next("trace", &at)) != NULL) {
+		if (strncmp(name, v, strlen(v)) == 0)
+			(void)dprintf(STDERR_FILENO, "at %s\n", name);
+	}
+}
+
 void
 crash_point(const char *name)
 {
@@ -81,6 +93,7 @@ crash_point(const char *name)
 	size_t len = strlen(name);
 	const char *at = words, *v;
 
+	trace(name);
 	if ((v = value_next("point", &at)) == NULL ||
 	    strncmp(v, name, len) != 0 || (v[len] != '\0' && v[len] != ':'))
 		return;

@@ -17,6 +17,8 @@
  *	time (:N, the first if absent).  The names are found by reading the
  *	sources: each is written in one place only, as a literal.
  *
+ *	trace=gc- tells on stderr when points that begin so are passed.
+ *
  *   if (!MUTANT("no-data-barrier") && fdatasync(fd) == -1)
  *	True when that mistake was asked for: the tests must find it.
  *

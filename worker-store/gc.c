@@ -260,6 +260,7 @@ over(struct gc *gc)
 	log_info("collection of tenant %u: %llu marked, %llu deleted so far",
 	    tenant, (unsigned long long)gc->fig.marked,
 	    (unsigned long long)gc->fig.deleted);
+	CRASH_POINT("gc-over");
 	wake(gc, tenant);
 	rewrite_kick(gc->st);
 }

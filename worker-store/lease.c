@@ -50,7 +50,7 @@ struct leases {
 uint32_t
 stamp_now(void)
 {
-	return ((uint32_t)(io_real_us() / 60000000 +
+	return ((uint32_t)(io_real_us() / TEST_NUMBER("stamp-us", 60000000) +
 	    TEST_NUMBER("stamp-ahead", 0)));
 }
 

@@ -154,11 +154,76 @@ ask_settle(struct load *l, int t, uint32_t n)
 	    n)->sequence = j->sequence;
 }
 
+/* Objects that nothing will ever refer to. */
+static inline void
+ask_garbage(struct load *l, int t)
+{
+	struct tenant *tn = &l->w->tenants[t];
+
+	assert_true(tn->n < JOBS_MAX);
+	tn->jobs[tn->n].dropped = 1;
+	ask_put(l, t, tn->n++, 0);
+}
+
+static inline void
+ask_collect(struct load *l)
+{
+	struct store_msg m = { .op = STORE_COLLECT };
+
+	req_add(l, drv_send(&l->d, l->d.fd, &m, -1), STORE_COLLECT, 0, 0);
+}
+
+/* All but ${keep} jobs of a tenant may be forgotten, if they are settled. */
+static inline void
+ask_expire(struct load *l, int t, uint64_t keep)
+{
+	struct tenant *tn = &l->w->tenants[t];
+	struct store_msg m = { .op = STORE_EXPIRE };
+	uint32_t n;
+
+	for (n = 0; n < tn->n; n++) {
+		if (tn->jobs[n].state == SETTLED || tn->jobs[n].asked_settle)
+			tn->jobs[n].asked_expire = 1;
+	}
+	m.u.expire.tenant_id = TENANT_ID(t);
+	m.u.expire.keep_jobs = keep;
+	req_add(l, drv_send(&l->d, l->d.fd, &m, -1), STORE_EXPIRE, t, 0);
+}
+
+/* Those that were named are forgotten, and no others. */
+static inline void
+expire_ok(struct load *l, const struct req *q, const struct drv_reply *r)
+{
+	struct tenant *tn = &l->w->tenants[q->t];
+	char job[JOB_ID_LEN + 1];
+	uint32_t i, n, found = 0;
+
+	for (n = 0; n < tn->n; n++) {
+		if (!tn->jobs[n].asked_expire)
+			continue;
+		tn->jobs[n].asked_expire = 0;
+		world_job_id(q->t, n, job);
+		for (i = 0; i < r->m.u.ok.objects; i++) {
+			if (memcmp(r->map + i * (4 + JOB_ID_LEN) + 4, job,
+			    JOB_ID_LEN) != 0)
+				continue;
+			tn->jobs[n].state = EXPIRED;
+			rig_note("expired %d %u", q->t, n);
+			found++;
+		}
+	}
+	if (found != r->m.u.ok.objects)
+		rig_broken("tenant %d: a job was forgotten that has not ended",
+		    q->t);
+}
+
 static inline void
 put_ok(struct load *l, const struct req *q)
 {
 	struct job *j = &l->w->tenants[q->t].jobs[q->n];
 
+	if (j->dropped)
+		return;
 	if (q->after) {
 		ask_settle(l, q->t, q->n);
 		return;
@@ -245,6 +310,8 @@ answer_take(struct load *l, const struct drv_reply *r)
 		publish_ok(l, &q, r);
 	else if (q.op == STORE_SETTLE)
 		settle_ok(l, &q);
+	else if (q.op == STORE_EXPIRE)
+		expire_ok(l, &q, r);
 }
 
 /* Take the answers that come until ${until}; without waiting if that is past. */
@@ -310,7 +377,7 @@ to_settle(struct tenant *tn)
 			return (n);
 		}
 		/* Those that are not decided yet are left for later. */
-		if (!tn->jobs[n].dropped && tn->jobs[n].state != SETTLED &&
+		if (!tn->jobs[n].dropped && tn->jobs[n].state < SETTLED &&
 		    !tn->jobs[n].asked_settle)
 			break;
 		tn->settle_next = n + 1;
@@ -348,6 +415,15 @@ load_ask(struct load *l, enum phase kind)
 		if ((n = to_settle(tn)) != -1)
 			ask_put(l, t, (uint32_t)n, 1);
 		break;
+	case COLLECT:
+	case REWRITE:
+		if (l->open[STORE_PUT] < 4)
+			ask_garbage(l, t);
+		if (l->open[STORE_EXPIRE] == 0 && tn->head > 40)
+			ask_expire(l, t, 20);
+		if (l->open[STORE_COLLECT] == 0)
+			ask_collect(l);
+		break;
 	default:
 		break;
 	}
@@ -358,7 +434,8 @@ static inline void
 load_mixed(struct load *l)
 {
 	static const enum phase mixed[] = {
-		INGEST, INGEST, INGEST, PUBLISH, SETTLE, SETTLE, SETTLE
+		INGEST, INGEST, INGEST, PUBLISH, SETTLE, SETTLE, SETTLE,
+		COLLECT
 	};
 
 	load_ask(l, mixed[rig_random(sizeof(mixed) / sizeof(mixed[0]))]);

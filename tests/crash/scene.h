@@ -91,13 +91,35 @@ scene_rest(struct load *l)
 	}
 }
 
+/* Forget old jobs, delete what nothing refers to, give back the room. */
+static inline void
+scene_collect(struct load *l)
+{
+	int t;
+
+	for (t = 0; t < TENANTS && !l->over; t++)
+		ask_expire(l, t, 2);
+	scene_wait(l);
+	if (!l->over)
+		ask_collect(l);
+	scene_wait(l);
+	if (l->lame)
+		scene_heads(l);
+	scene_rest(l);
+}
+
 static inline void
 scene_play(struct load *l)
 {
+	int t;
+
 	scene_ask(l, INGEST, 3);
-	scene_rest(l);
+	for (t = 0; t < TENANTS && !l->over; t++)
+		ask_garbage(l, t);
+	scene_wait(l);
 	scene_ask(l, PUBLISH, 1);
 	scene_ask(l, SETTLE, 2);
+	scene_collect(l);
 	scene_ask(l, INGEST, 1);
 	scene_rest(l);
 }

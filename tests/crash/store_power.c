@@ -20,7 +20,7 @@
 #define IOC_SHUTDOWN    _IOR('X', 125, uint32_t)
 #define GOING_NOLOGFLUSH        2
 
-#define FULL_EACH       25      /* rounds */
+#define FULL_EACH       100     /* rounds */
 
 struct power {
 	const char *fs;
@@ -29,7 +29,6 @@ struct power {
 	uint64_t rounds;        /* at least */
 	uint64_t least;         /* hits that each phase must have */
 	int mountfd;            /* open while it is mounted */
-	unsigned int phases;    /* that this store has, a bit each */
 	uint64_t hits[PHASES];
 	struct load l;
 	struct world w;
@@ -84,6 +83,9 @@ fs_cut(struct power *p)
 static void
 store_up(struct power *p)
 {
+	/* Only what this one says is of interest. */
+	if (truncate(p->l.d.log, 0) == -1 && errno != ENOENT)
+		rig_trouble("%s: %s", p->l.d.log, strerror(errno));
 	if (drv_start(&p->l.d) == -1 || load_bind(&p->l) == -1)
 		rig_broken("the store does not open again");
 }
@@ -113,22 +115,57 @@ static const enum store_op phase_op[PHASES] = {
 	[SETTLE] = STORE_SETTLE,
 };
 
+/*
+ * Is it collecting, or rewriting a pack?  It says in its log which points it
+ * passes (trace=).
+ */
+static int
+busy(struct power *p, enum phase phase)
+{
+	const char *begin = phase == COLLECT ? "\nat gc-" : "\nat rewrite-";
+	const char *end = phase == COLLECT ? "\nat gc-over" :
+	    "\nat rewrite-removed";
+	const char *at, *last = NULL;
+	uint8_t *buf;
+	size_t len;
+
+	assert_int_equal(io_file_read(AT_FDCWD, p->l.d.log, 1 << 26, &buf,
+	    &len), 0);
+	for (at = (char *)buf; (at = strstr(at, begin)) != NULL; at++)
+		last = at;
+	len = last != NULL && strncmp(last, end, strlen(end)) != 0;
+	free(buf);
+	return ((int)len);
+}
+
+static int
+under_way(struct power *p, enum phase phase)
+{
+	if (phase >= COLLECT)
+		return (busy(p, phase));
+	return (p->l.open[phase_op[phase]] > 0);
+}
+
 /* Requests of a kind under way, so that the cut falls on them. */
 static void
 aim(struct power *p, enum phase phase)
 {
 	struct load *l = &p->l;
-	uint64_t end = io_mono_us() + 500000;
-	int i, n = 1 + (int)rig_random(4);
+	uint64_t end = io_mono_us() + 2000000;
+	int i, n = phase >= COLLECT ? 4 : 1 + (int)rig_random(4);
 
 	for (;;) {
-		load_mixed(l);
+		if (phase < COLLECT)
+			load_mixed(l);
 		for (i = 0; i < n; i++)
 			load_ask(l, phase == PUBLISH && rig_random(2) ?
 			    INGEST : phase);
-		if (l->open[phase_op[phase]] > 0 || io_mono_us() >= end)
+		if (under_way(p, phase) || io_mono_us() >= end)
 			break;
-		load_pump(l, io_mono_us() + 200);
+		/* One collection after another would never let it rewrite. */
+		for (i = 0; i < (phase >= COLLECT ? 500 : 1) &&
+		    !under_way(p, phase); i++)
+			load_pump(l, io_mono_us() + 200);
 	}
 }
 
@@ -136,7 +173,8 @@ aim(struct power *p, enum phase phase)
 static uint64_t
 delay(struct power *p, enum phase phase)
 {
-	uint64_t usual = p->l.usual[phase_op[phase]];
+	uint64_t usual = phase >= COLLECT ? 1500 :
+	    p->l.usual[phase_op[phase]];
 
 	return (rig_random((uint32_t)(usual + 20)));
 }
@@ -151,7 +189,7 @@ cut(struct power *p, enum phase phase)
 	fs_cut(p);
 	l->lame = 1;
 	load_pump(l, 0);
-	p->hits[phase] += l->open[phase_op[phase]] > 0;
+	p->hits[phase] += under_way(p, phase) != 0;
 	/* Some time it goes on, and finds out. */
 	if (rig_random(3) == 0) {
 		load_mixed(l);
@@ -168,12 +206,6 @@ cut(struct power *p, enum phase phase)
 	load_forget(l);
 }
 
-static int
-has(const struct power *p, int phase)
-{
-	return ((p->phases & 1U << phase) != 0);
-}
-
 /* Any phase, or the one that was hit least. */
 static enum phase
 choose(struct power *p)
@@ -181,12 +213,10 @@ choose(struct power *p)
 	int phase, least = INGEST;
 
 	for (phase = 0; phase < PHASES; phase++) {
-		if (has(p, phase) && p->hits[phase] < p->hits[least])
+		if (p->hits[phase] < p->hits[least])
 			least = phase;
 	}
-	do
-		phase = (int)rig_random(2 * PHASES);
-	while (phase < PHASES && !has(p, phase));
+	phase = (int)rig_random(2 * PHASES);
 	return ((enum phase)(phase < PHASES ? phase : least));
 }
 
@@ -199,7 +229,7 @@ enough(const struct power *p)
 	if (rig.round < p->rounds || rig.round >= 10 * p->rounds)
 		return (rig.round >= p->rounds);
 	for (phase = 0; phase < PHASES; phase++) {
-		if (has(p, phase) && p->hits[phase] < p->least)
+		if (p->hits[phase] < p->least)
 			return (0);
 	}
 	return (1);
@@ -260,8 +290,6 @@ report(const struct power *p)
 	    p->fs, (unsigned long long)rig.round, (unsigned long long)jobs,
 	    (unsigned long long)chain);
 	for (i = 0; i < PHASES; i++) {
-		if (!has(p, i))
-			continue;
 		(void)printf(" %s %llu", phase_names[i],
 		    (unsigned long long)p->hits[i]);
 		few |= p->hits[i] < p->least;
@@ -309,7 +337,6 @@ main(int argc, char **argv)
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)snprintf(acked, sizeof(acked), "%s.acked", rig.log);
 	assert_non_null(rig.acked = fopen(acked, "w"));
-	p.phases = 1U << INGEST | 1U << PUBLISH | 1U << SETTLE;
 	p.mountfd = -1;
 	p.l.w = &p.w;
 	world_init(&p.w, rig.seed);

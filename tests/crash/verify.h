@@ -9,8 +9,8 @@
 #include "lib/le.h"
 #include "load.h"
 
-#define SAMPLE          40      /* old jobs looked at besides the late ones */
-#define LATE            60
+#define SAMPLE          8       /* old jobs looked at besides the late ones */
+#define LATE            20
 
 /* The references of the records in ${o}. */
 static inline struct obj_ref *
@@ -129,25 +129,29 @@ verify_job(struct load *l, int t, uint32_t n)
 	struct job *j = &tn->jobs[n];
 	enum known is = state_of(l, t, n);
 
+	if (is == NOT_THERE && (j->state == EXPIRED || (j->asked_expire &&
+	    (j->state == SETTLED || j->asked_settle))))
+		is = EXPIRED;
 	if (is < j->state)
 		rig_broken("tenant %d: job %u, which was acknowledged, is %s",
 		    t, n, is == NOT_THERE ? "gone" : "not settled");
-	if ((int)is > j->state + (j->asked_publish || j->asked_settle))
+	if (is != EXPIRED && (int)is > j->state + (j->asked_publish ||
+	    j->asked_settle))
 		rig_broken("tenant %d: job %u was not asked for", t, n);
-	if ((is == SETTLED) != (j->sequence != 0 &&
+	if ((is >= SETTLED) != (j->sequence != 0 &&
 	    j->sequence <= tn->head))
 		rig_broken("tenant %d: job %u and the end of the chain differ",
 		    t, n);
-	verify_objects(l, t, n, 0, is != NOT_THERE);
+	verify_objects(l, t, n, 0, is == PUBLISHED || is == SETTLED);
 	verify_objects(l, t, n, 1, is == SETTLED);
-	if (is != NOT_THERE)
-		verify_receipt(l, t, n, is == SETTLED);
+	verify_receipt(l, t, n, is == SETTLED);
 	if (is == NOT_THERE)
 		j->dropped = 1;
-	if (is != SETTLED)
+	if (is < SETTLED)
 		j->sequence = 0;
 	j->state = is;
 	j->asked_publish = j->asked_record = j->asked_settle = 0;
+	j->asked_expire = 0;
 }
 
 /* The chain ends where it was acknowledged to, or where it was asked to. */
@@ -214,6 +218,7 @@ static inline int
 undecided(const struct job *j)
 {
 	return (j->asked_publish || j->asked_record || j->asked_settle ||
+	    j->asked_expire ||
 	    (j->state == NOT_THERE && !j->dropped));
 }
 
@@ -230,7 +235,8 @@ verify(struct load *l, int all)
 	for (t = 0; t < TENANTS; t++) {
 		tn = &l->w->tenants[t];
 		for (n = 0; n < tn->n; n++) {
-			if (all || n + LATE >= tn->n || undecided(&tn->jobs[n]))
+			if (undecided(&tn->jobs[n]) || n + LATE >= tn->n ||
+			    (all && !tn->jobs[n].dropped))
 				verify_job(l, t, n);
 		}
 		for (i = 0; i < SAMPLE && tn->n > 0; i++)

@@ -15,7 +15,7 @@
 #define RECORD_MAX      600
 #define POOL            40      /* contents that many jobs have in common */
 
-enum known { NOT_THERE, PUBLISHED, SETTLED };
+enum known { NOT_THERE, PUBLISHED, SETTLED, EXPIRED };
 
 /*
  * Invariants:
@@ -30,6 +30,7 @@ struct job {
 	uint8_t asked_publish;
 	uint8_t asked_record;   /* another version, 0: none */
 	uint8_t asked_settle;
+	uint8_t asked_expire;   /* it may be forgotten */
 	uint8_t put;            /* objects acknowledged since the start */
 	uint8_t dropped;        /* never came to be; never asked for again */
 	uint64_t sequence;      /* of the receipt, known or asked for */

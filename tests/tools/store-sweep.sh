@@ -2,7 +2,7 @@
 # Deaths and errors at every place of a short play with the store.  Sourced
 # after lib.sh by tests/crash/sweep-*.sh and points.sh.
 
-SWEEP_WORDS='pack-seal=64K recent-max=8 batch-min=4 group-entries=16 trigger-0=2
+SWEEP_WORDS='pack-seal=64K rewrite-seal=16K stamp-us=1000 recent-max=8 batch-min=4 group-entries=16 trigger-0=2
 trigger=2'
 
 sweep_ready() {
