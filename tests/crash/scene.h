@@ -91,6 +91,29 @@ scene_rest(struct load *l)
 	}
 }
 
+/* Until it neither collects nor rewrites. */
+static inline void
+scene_collected(struct load *l)
+{
+	static struct drv_reply r;
+	int op = -1, idle = 0;
+
+	if (!l->over && (op = care_open(l)) == -1)
+		l->over = 1;
+	/* One begins some moments after the other. */
+	while (!l->over && idle < 8) {
+		l->over = care_step(l, op, CARE_STAT, &r) == -1;
+		if (!l->over && care_value(&r, "gc_busy") == 0 &&
+		    care_value(&r, "gc_waiting") == 0 &&
+		    care_value(&r, "rewrite_pack") == 0)
+			idle++;
+		else
+			idle = 0;
+		(void)usleep(1000);
+	}
+	io_close(&op);
+}
+
 /* Forget old jobs, delete what nothing refers to, give back the room. */
 static inline void
 scene_collect(struct load *l)
@@ -105,6 +128,7 @@ scene_collect(struct load *l)
 	scene_wait(l);
 	if (l->lame)
 		scene_heads(l);
+	scene_collected(l);
 	scene_rest(l);
 }
 

@@ -222,6 +222,64 @@ undecided(const struct job *j)
 	    (j->state == NOT_THERE && !j->dropped));
 }
 
+/* An operator's channel, -1 when the store is gone. */
+static inline int
+care_open(struct load *l)
+{
+	struct store_msg m = { .op = STORE_BIND };
+	static struct drv_reply r;
+	int pair[2];
+
+	assert_int_equal(chan_pair(pair), 0);
+	m.u.bind.rights = STORE_RIGHT_CARE;
+	if (drv_call(&l->d, l->d.fd, &m, pair[1], &r) == ERR_NONE)
+		return (pair[0]);
+	close(pair[0]);
+	return (-1);
+}
+
+/* A step of a task of an operator.  0, or -1: the store is gone. */
+static inline int
+care_step(struct load *l, int op, enum care_task task, struct drv_reply *r)
+{
+	struct store_msg m = { .op = STORE_CARE };
+
+	m.u.care.task = (uint8_t)task;
+	return (drv_call(&l->d, op, &m, -1, r) == ERR_NONE ? 0 : -1);
+}
+
+static inline uint64_t
+care_value(const struct drv_reply *r, const char *name)
+{
+	const struct care *c = &r->m.u.ok.care;
+	uint32_t i;
+
+	for (i = 0; i < c->nfigures; i++) {
+		if (strcmp(c->figures[i].name, name) == 0)
+			return (c->figures[i].value);
+	}
+	rig_trouble("the store has no figure %s", name);
+}
+
+/* The store's own verification: references, marks, use, packs. */
+static inline void
+verify_by_itself(struct load *l)
+{
+	static struct drv_reply r;
+	int op = care_open(l), rc;
+
+	rc = care_step(l, op, CARE_VERIFY, &r);
+	while (rc == 0 && !r.m.u.ok.care.done)
+		rc = care_step(l, op, CARE_NEXT, &r);
+	close(op);
+	if (rc == -1)
+		rig_broken("the store cannot verify itself");
+	if (r.m.u.ok.care.bad != 0)
+		rig_broken("the store finds %llu things wrong with itself: %s",
+		    (unsigned long long)r.m.u.ok.care.bad,
+		    r.m.u.ok.care.text);
+}
+
 /* All that is new, the latest, and some (or, with ${all}, all) of the rest. */
 static inline void
 verify(struct load *l, int all)
@@ -244,6 +302,8 @@ verify(struct load *l, int all)
 		tn->settle_next = 0;
 	}
 	verify_unsettled(l);
+	if (all)
+		verify_by_itself(l);
 }
 
 #endif /* !ERRAND_TESTS_VERIFY_H */
