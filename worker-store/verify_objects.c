@@ -40,11 +40,15 @@ tenant_end(struct verify *v)
 {
 	struct ix_usage u;
 	void *p;
+	int rc = -1;
 
 	if (v->tally.objects == 0 && !v->begun)
 		return (0);
 	v->tenants++;
-	if (ix_usage_get(v->st->ix, v->tenant, &u) == -1)
+	if (ix_read(v->st->ix) == 0)
+		rc = ix_usage_get(v->st->ix, v->tenant, &u);
+	ix_read_end(v->st->ix);
+	if (rc == -1)
 		return (-1);
 	if (u.objects == v->tally.objects && u.bytes == v->tally.bytes &&
 	    u.stored == v->tally.stored)
@@ -185,11 +189,7 @@ verify_objects(struct verify *v)
 		return (-1);
 	if (g.n > 0)
 		return (group_do(v, &g));
-	rc = -1;
-	if (ix_read(v->st->ix) == 0)
-		rc = tenant_end(v);
-	ix_read_end(v->st->ix);
-	return (rc);
+	return (tenant_end(v));
 }
 
 /* Give back what was damaged and can be read again. */

@@ -18,7 +18,8 @@ scene_wait(struct load *l)
 	while (load_open(l) > 0 && !l->over) {
 		load_pump(l, io_mono_us() + 200);
 		if (io_mono_us() >= end)
-			rig_broken("no answer in %d s", ANSWER_US / 1000000);
+			rig_broken("no answer in %d s",
+			    ANSWER_US / 1000000);
 	}
 }
 
@@ -29,22 +30,10 @@ scene_wait(struct load *l)
 static inline void
 scene_heads(struct load *l)
 {
-	struct tenant *tn;
-	uint32_t n;
 	int t;
 
-	if (l->refused == 0 || l->over)
-		return;
-	for (t = 0; t < TENANTS; t++) {
-		tn = &l->w->tenants[t];
+	for (t = 0; t < TENANTS && l->refused > 0 && !l->over; t++)
 		verify_head(l, t);
-		for (n = 0; n < tn->n; n++) {
-			if (undecided(&tn->jobs[n]))
-				verify_job(l, t, n);
-		}
-		tn->settle_next = 0;
-	}
-	l->refused = 0;
 }
 
 /* ${times} requests of a kind for each tenant. */
@@ -153,6 +142,9 @@ static inline void
 scene_works(struct load *l)
 {
 	l->lame = 0;
+	if (l->refused > 0)
+		verify(l, 0);
+	l->refused = 0;
 	scene_ask(l, INGEST, 1);
 	scene_ask(l, SETTLE, 1);
 }

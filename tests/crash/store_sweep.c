@@ -4,10 +4,12 @@
  * started again and looked through.  Works in a directory that it is given;
  * as root it mounts a tmpfs there, for itself alone.
  *
- *	store_sweep [-s seed] [-e] -l log directory kill|EIO|ENOSPC [CALL...]
+ *	store_sweep [-s seed] [-e] -l log directory MODE [CALL...]
  *	store_sweep [-s seed] -l log directory point NAME...
  *
- * The store has something in it already; -e: it is empty, and is made.
+ * MODE: kill, EIO, ENOSPC; lose: killed, and what was made or renamed in a
+ * directory that was not flushed afterwards is gone.  The store has something
+ * in it already; -e: it is empty, and is made.
  *
  * Exit status: 0 all held, 1 something was lost or half there, 2 trouble.
  */
@@ -17,6 +19,7 @@
 #include <sched.h>
 
 #include "lib/crash.h"
+#include "lose.h"
 #include "scene.h"
 
 #define DIED            113     /* at a crash point: lib/crash.c */
@@ -43,6 +46,7 @@ struct sweep {
 	struct load l;
 	unsigned int runs;
 	unsigned int hits;
+	unsigned int lost;      /* names */
 };
 
 static void
@@ -229,7 +233,8 @@ play(struct sweep *s)
 static int
 strike(struct sweep *s, const char *call, int n)
 {
-	int killed = strcmp(s->mode, "kill") == 0, status, hit;
+	int lose = strcmp(s->mode, "lose") == 0, status, hit;
+	int killed = lose || strcmp(s->mode, "kill") == 0;
 	char what[64], env[800];
 
 	(void)unlink(s->trace);
@@ -239,9 +244,10 @@ strike(struct sweep *s, const char *call, int n)
 	 * An error is put in the place of a call that is made void first; the
 	 * store's own filter must not see that, so it comes from a filter.
 	 */
-	(void)snprintf(env, sizeof(env), "strace -D %s -qq -o %s -e trace=%s "
-	    "-e inject=%s:%s:when=%d", killed ? "" : "-f --seccomp-bpf",
-	    s->trace, call, call, what, n);
+	(void)snprintf(env, sizeof(env), "strace -D %s -qq -o %s -e trace=%s%s "
+	    "-e inject=%s:%s:when=%d", !killed ? "-f --seccomp-bpf" :
+	    lose ? "-y -s 4096" : "", s->trace, lose ? LOSE_CALLS : "", call,
+	    call, what, n);
 	assert_int_equal(setenv("ERRAND_TRACE", env, 1), 0);
 	rig.round = s->runs;
 	status = play(s);
@@ -249,6 +255,8 @@ strike(struct sweep *s, const char *call, int n)
 	hit = killed ? status == 1000 + SIGKILL :
 	    file_has(s->trace, "(INJECTED)");
 	judge_end(s, status, killed);
+	if (lose)
+		s->lost += lose_names(s->trace, s->l.d.dir, s->dir);
 	look(s);
 	return (hit);
 }
@@ -367,7 +375,8 @@ main(int argc, char **argv)
 		calls = (const char *const *)argv + optind + 2;
 		sweep_calls(&s, *calls != NULL ? calls : all_calls);
 	}
-	(void)printf("# %s: %u runs, %u hits\n", s.mode, s.runs, s.hits);
+	(void)printf("# %s: %u runs, %u hits, %u names lost\n", s.mode,
+	    s.runs, s.hits, s.lost);
 	world_done(&s.base);
 	world_done(&s.w);
 	return (RIG_HELD);

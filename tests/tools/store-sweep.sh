@@ -15,19 +15,27 @@ sweep_ready() {
 	chmod 711 "$T"
 }
 
-# sweep TEXT [-e] MODE [NAME...]: the promise, with all its runs
-sweep() {
-	sweep_text=$1
+# sweep_run WORDS [-e] MODE [NAME...]: all its runs; sets sweep_status
+sweep_run() {
+	sweep_words=$1
 	shift
 	sweep_opts=
 	[ "$1" = -e ] && { sweep_opts=-e; shift; }
 	mkdir -m 711 "$T/sweep"
 	# shellcheck disable=SC2086
-	ERRAND_CRASH=$SWEEP_WORDS "$BUILD/tests/crash/store_sweep" \
+	ERRAND_CRASH="$SWEEP_WORDS $sweep_words" \
+	    "$BUILD/tests/crash/store_sweep" \
 	    ${ERRAND_TEST_SEED:+-s "$ERRAND_TEST_SEED"} $sweep_opts \
 	    -l "$T/sweep.log" "$T/sweep" "$@" >"$T/sweep.out"
 	sweep_status=$?
 	cat "$T/sweep.out"
 	rm -rf "$T/sweep"
+}
+
+# sweep TEXT [-e] MODE [NAME...]: the promise
+sweep() {
+	sweep_text=$1
+	shift
+	sweep_run "" "$@"
 	is "$sweep_status" 0 "$sweep_text"
 }

@@ -27,7 +27,9 @@
 #include "lib/tree.h"
 #include "proto/store_msg.h"
 
+#ifndef DRV_UID
 #define DRV_UID         61234           /* nobody that exists */
+#endif
 #define DRV_WAIT_MS     60000
 #define DRV_ALL         (STORE_RIGHT_PUT | STORE_RIGHT_GET | STORE_RIGHT_JOBS)
 
