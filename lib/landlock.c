@@ -33,6 +33,9 @@
 #define LL_FS_READ_FILE         (UINT64_C(1) << 2)
 #define LL_FS_READ_DIR          (UINT64_C(1) << 3)
 #define LL_FS_ABI1              ((UINT64_C(1) << 13) - 1)
+#define LL_FS_MAKE_CHAR         (UINT64_C(1) << 6)
+#define LL_FS_MAKE_SOCK         (UINT64_C(1) << 9)
+#define LL_FS_MAKE_BLOCK        (UINT64_C(1) << 11)
 #define LL_FS_REFER             (UINT64_C(1) << 13)
 #define LL_FS_TRUNCATE          (UINT64_C(1) << 14)
 #define LL_FS_IOCTL_DEV         (UINT64_C(1) << 15)
@@ -41,11 +44,19 @@
 #define LL_FS_FILE              (LL_FS_EXECUTE | LL_FS_WRITE_FILE | \
 	LL_FS_READ_FILE | LL_FS_TRUNCATE | LL_FS_IOCTL_DEV)
 
+/* What some processes do nowhere. */
+#define LL_FS_NEVER             (LL_FS_EXECUTE | LL_FS_MAKE_CHAR | \
+	LL_FS_MAKE_SOCK | LL_FS_MAKE_BLOCK)
+
 #define LL_NET_BIND_TCP         (UINT64_C(1) << 0)
 #define LL_NET_CONNECT_TCP      (UINT64_C(1) << 1)
 
 #define LL_SCOPE_ABSTRACT_UNIX  (UINT64_C(1) << 0)
 #define LL_SCOPE_SIGNAL         (UINT64_C(1) << 1)
+
+/* What a domain does not touch. */
+#define LEAVE_NET               1U
+#define LEAVE_FILES             2U      /* and signals */
 
 struct ll_ruleset {
 	uint64_t        fs;
@@ -90,6 +101,8 @@ allow_path(int ruleset, uint64_t all, const struct sandbox_path *path)
 		rule.allowed |= LL_FS_EXECUTE;
 	if (!S_ISDIR(st.st_mode))
 		rule.allowed &= LL_FS_FILE;
+	if ((all & LL_FS_READ_FILE) == 0)
+		rule.allowed = LL_FS_REFER;
 	return ((int)syscall(SYS_landlock_add_rule, ruleset,
 	    LL_RULE_PATH_BENEATH, &rule, 0));
 }
@@ -114,7 +127,7 @@ abi_get(void)
  * are given by descriptors that we already hold.
  */
 static int
-restrict_to(const struct sandbox_path *paths, size_t n, int network)
+restrict_to(const struct sandbox_path *paths, size_t n, unsigned int leave)
 {
 	struct ll_ruleset rs;
 	size_t i;
@@ -123,8 +136,12 @@ restrict_to(const struct sandbox_path *paths, size_t n, int network)
 	if ((abi = abi_get()) <= 0)
 		return (abi);
 	rs = handled(abi);
-	if (network)
+	if (leave & LEAVE_NET)
 		rs.net = 0;
+	if (leave & LEAVE_FILES) {
+		rs.fs = LL_FS_NEVER | LL_FS_REFER;
+		rs.scoped &= ~LL_SCOPE_SIGNAL;
+	}
 	fd = (int)syscall(SYS_landlock_create_ruleset, &rs, sizeof(rs), 0);
 	if (fd == -1)
 		goto err0;
@@ -156,5 +173,12 @@ int
 sandbox_landlock_files(const struct sandbox_path *paths, size_t n)
 {
 
-	return (restrict_to(paths, n, 1));
+	return (restrict_to(paths, n, LEAVE_NET));
+}
+
+int
+sandbox_landlock_light(const struct sandbox_path *paths, size_t n)
+{
+
+	return (restrict_to(paths, n, LEAVE_FILES));
 }

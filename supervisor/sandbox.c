@@ -168,14 +168,20 @@ sandbox_orphan(const struct sandbox *b)
 	    gid_of(b), b->id);
 }
 
-/* A keeper that said something has left its last words in its channel, which
- * come next; the channel's end says that there are no more. */
+/*
+ * The keeper of a job that said something has left its last words in its
+ * channel, which come next; the channel's end says that there are no more.
+ * Without a job there is nothing to wait for, and somebody else may hold the
+ * channel open.
+ */
 void
 sandbox_gone(struct sandbox *b, int status)
 {
 	log_debug("sandbox %s: keeper ended with %d", b->id, status);
 	if (b->phase == KEEPER_NEW)
 		sandbox_lost(b, "its sandbox could not be made");
+	else if (b->job == NULL)
+		sandbox_lost(b, "the process that kept its sandbox ended");
 }
 
 void

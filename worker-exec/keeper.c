@@ -273,12 +273,13 @@ settle(struct keeper *k)
 
 static void
 keeper_init(struct keeper *k, const struct prep *p,
-    const struct worker_args *cfg)
+    const struct worker_args *cfg, const struct exec_filters *filters)
 {
 
 	memset(k, 0, sizeof(*k));
 	k->prep = p;
 	k->cfg = cfg;
+	k->filters = filters;
 	k->chan = p->chan;
 	k->ctl = k->gate = k->exec_fd = k->initfd = k->viewfd = -1;
 	k->out[0] = k->out[1] = k->pump.fd[0] = k->pump.fd[1] = -1;
@@ -306,12 +307,12 @@ keeper_main(const struct prep *p, const struct worker_args *cfg,
 {
 	struct keeper k;
 
-	keeper_init(&k, p, cfg);
+	keeper_init(&k, p, cfg, filters);
 	if (keeper_shed(p) == -1) {
 		log_warn("sandbox %s: keeper", p->id);
 		_exit(111);
 	}
-	if (keeper_prepare(&k, filters) == 0 && run_await(&k) == 0 &&
+	if (keeper_prepare(&k) == 0 && run_await(&k) == 0 &&
 	    keeper_hand_in(&k) == 0)
 		attend(&k);
 	feed_done(&k.feed);

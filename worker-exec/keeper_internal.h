@@ -46,6 +46,7 @@ struct run {
 struct keeper {
 	const struct prep *prep;
 	const struct worker_args *cfg;
+	const struct exec_filters *filters;
 	struct run *run;
 	struct run job;                 /* what run points at */
 	struct storeclient *sc;
@@ -156,11 +157,11 @@ int keeper_shed(const struct prep *);
 void keeper_say_hello(struct keeper *);
 
 /**
- * keeper_prepare(k, filters):
+ * keeper_prepare(k):
  * Make the sandbox, up to where it waits for its job.  When there is no job
  * yet, have a command run in it.  READY is said.  0, or -1 with the fault set.
  */
-int keeper_prepare(struct keeper *, const struct exec_filters *);
+int keeper_prepare(struct keeper *);
 
 /* keeper_run.c */
 

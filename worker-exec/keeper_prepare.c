@@ -58,8 +58,9 @@ keeper_say_hello(struct keeper *k)
 
 /* Fork pid 1, which waits for PLACED. */
 static int
-init_fork(struct keeper *k, const struct exec_filters *f)
+init_fork(struct keeper *k)
 {
+	const struct exec_filters *f = k->filters;
 	int host = k->prep->net == JOB_NET_HOST, ctl[2];
 	struct init_start start = {
 		.view = { .net_host = host, .scratch = k->prep->scratch },
@@ -85,7 +86,7 @@ init_fork(struct keeper *k, const struct exec_filters *f)
  * once; errandd answers one after the other.
  */
 static int
-announce(struct keeper *k, const struct exec_filters *f)
+announce(struct keeper *k)
 {
 	int self;
 
@@ -97,7 +98,7 @@ announce(struct keeper *k, const struct exec_filters *f)
 		return (keeper_fault_step(k, "a pidfd", errno));
 	keeper_say(k, JOBC_MAP, self);
 	io_close(&self);
-	if (init_fork(k, f) == -1)
+	if (init_fork(k) == -1)
 		return (keeper_fault_step(k, "pid 1 of the sandbox", errno));
 	keeper_say(k, JOBC_PLACE, k->initfd);
 	return (0);
@@ -198,10 +199,10 @@ prove(struct keeper *k)
 }
 
 int
-keeper_prepare(struct keeper *k, const struct exec_filters *filters)
+keeper_prepare(struct keeper *k)
 {
 
-	if (announce(k, filters) == -1 || become(k) == -1 ||
+	if (announce(k) == -1 || become(k) == -1 ||
 	    give_all(k) == -1 || keeper_await(k, &k->gated) == -1 ||
 	    prove(k) == -1)
 		return (-1);

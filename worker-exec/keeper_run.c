@@ -19,9 +19,11 @@
 #include "lib/content.h"
 #include "lib/io.h"
 #include "lib/memfd.h"
+#include "lib/sandbox.h"
 #include "lib/worker_args.h"
 #include "proto/client_msg.h"
 #include "proto/job_msg.h"
+#include "sandbox.h"
 #include "storeclient.h"
 
 #define PIDS_MORE       8       /* so that the cgroup's limit is met first */
@@ -227,6 +229,22 @@ workspace_change(struct keeper *k)
 	return (keeper_await(k, &k->mounted));
 }
 
+/*
+ * We mount no more, and from here on meet what the job left: no program, device,
+ * socket or mount is made any more, and no call is open but those for files and
+ * channels.  Safe with any rights: both only take away.
+ */
+static int
+fence(struct keeper *k)
+{
+	const struct sandbox_path tenant = { .fd = k->tenant, .writable = 1 };
+
+	if (sandbox_landlock_light(&tenant, 1) == -1 ||
+	    sandbox_install(k->filters->late) == -1)
+		return (keeper_fault_step(k, "the keeper's fence", errno));
+	return (0);
+}
+
 int
 keeper_hand_in(struct keeper *k)
 {
@@ -238,7 +256,8 @@ keeper_hand_in(struct keeper *k)
 		io_close(&fd);
 		return (-1);
 	}
-	if (keeper_give(k, fd) == -1)
+	/* The command's process does its last steps meanwhile. */
+	if (keeper_give(k, fd) == -1 || fence(k) == -1)
 		return (-1);
 	k->pump.fd[0] = k->out[0];
 	k->pump.fd[1] = k->out[1];

@@ -153,6 +153,43 @@ static const struct sandbox_rule job_rules[] = {
 	RN(467),
 };
 
+/*
+ * A keeper that has handed its job in: it reads and writes channels, pipes, the
+ * log and files below its tenant's directory, and ends pid 1.  It makes no
+ * process, socket, namespace or mount any more, and executes nothing.
+ */
+static const struct sandbox_rule late_rules[] = {
+	/* Channels, pipes, waiting. */
+	A(read), A(readv), A(write), A(writev), A(sendmsg), A(recvmsg), A(poll),
+	A(ppoll), A(fcntl), A(close), A(close_range), A(dup), A(splice),
+	A(wait4), A(waitid), A(pidfd_send_signal), A(restart_syscall),
+	IF32(ioctl, 1, TIOCSTI, SANDBOX_ERRNO, EPERM),
+	IF32(ioctl, 1, TIOCLINUX, SANDBOX_ERRNO, EPERM),
+	A(ioctl),
+
+	/* Files. */
+	A(open), A(openat), A(openat2), A(lseek), A(pread64), A(pwrite64),
+	A(copy_file_range), A(ftruncate), A(fallocate), A(fadvise64),
+	A(fdatasync), A(fsync), A(flock), A(stat), A(lstat), A(fstat),
+	A(newfstatat), A(statx), A(fstatfs), A(statfs), A(access),
+	A(faccessat), A(faccessat2), A(readlink), A(readlinkat), A(getdents64),
+	A(fchmod), A(fchmodat), A(fchown), A(fchownat), A(utimensat), A(mkdir),
+	A(mkdirat), A(mknodat), A(link), A(linkat), A(symlinkat), A(rename),
+	A(renameat), A(renameat2), A(unlink), A(unlinkat), A(rmdir), A(chdir),
+	A(fchdir), A(getxattr), A(lgetxattr), A(fgetxattr), A(listxattr),
+	A(llistxattr), A(flistxattr), A(setxattr), A(lsetxattr), A(fsetxattr),
+	A(fremovexattr),
+
+	/* Memory, time, the end. */
+	A(brk), A(mmap), A(munmap), A(mremap), A(mprotect), A(madvise),
+	A(memfd_create), A(getrandom), A(clock_gettime), A(gettimeofday),
+	A(time), A(nanosleep), A(clock_nanosleep), A(futex), A(getpid),
+	A(getppid), A(gettid), A(getuid), A(geteuid), A(getgid), A(getegid),
+	A(getrusage), A(rt_sigaction), A(rt_sigprocmask), A(rt_sigreturn),
+	A(tgkill), A(exit), A(exit_group),
+	AN(451) /* cachestat */, AN(452) /* fchmodat2 */,
+};
+
 /* Families that a network namespace keeps apart; others reach the host. */
 static const struct sandbox_rule none_rules[] = {
 	IF32(socket, 0, AF_UNIX, SANDBOX_ALLOW, 0),
@@ -191,15 +228,15 @@ join(const struct sandbox_rule *a, size_t na, const struct sandbox_rule *b,
 }
 
 static struct sock_fprog *
-job_filter(const struct sandbox_rule *net, size_t n)
+filter(const struct sandbox_rule *a, size_t na, const struct sandbox_rule *b,
+    size_t nb)
 {
-	struct sandbox_rule *r = join(net, n, job_rules, NITEMS(job_rules));
+	struct sandbox_rule *r = join(a, na, b, nb);
 	struct sock_fprog *prog;
 
 	if ((prog = calloc(1, sizeof(*prog))) == NULL ||
-	    sandbox_compile(r, n + NITEMS(job_rules), SANDBOX_ENOSYS,
-	    prog) == -1)
-		fatal("the filters of jobs");
+	    sandbox_compile(r, na + nb, SANDBOX_ENOSYS, prog) == -1)
+		fatal("the filters");
 	free(r);
 	return (prog);
 }
@@ -209,8 +246,11 @@ exec_fence(struct exec_filters *f)
 {
 	struct sandbox_rule *r;
 
-	f->none = job_filter(none_rules, NITEMS(none_rules));
-	f->host = job_filter(host_rules, NITEMS(host_rules));
+	f->none = filter(none_rules, NITEMS(none_rules), job_rules,
+	    NITEMS(job_rules));
+	f->host = filter(host_rules, NITEMS(host_rules), job_rules,
+	    NITEMS(job_rules));
+	f->late = filter(late_rules, NITEMS(late_rules), NULL, 0);
 	r = join(keeper_rules, NITEMS(keeper_rules), job_rules,
 	    NITEMS(job_rules));
 	if (sandbox_seccomp(r, NITEMS(keeper_rules) + NITEMS(job_rules),
@@ -219,12 +259,19 @@ exec_fence(struct exec_filters *f)
 	free(r);
 }
 
+static void
+prog_free(struct sock_fprog *p)
+{
+
+	free(p->filter);
+	free(p);
+}
+
 void
 exec_filters_done(struct exec_filters *f)
 {
 
-	free(f->none->filter);
-	free(f->none);
-	free(f->host->filter);
-	free(f->host);
+	prog_free(f->none);
+	prog_free(f->host);
+	prog_free(f->late);
 }

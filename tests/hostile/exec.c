@@ -836,10 +836,89 @@ store_head(void)
 	store_ask("HEAD", NULL, 0);
 }
 
+/* Sandboxes that wait for a job, or say so. */
+
+static int
+ready_honestly(void)
+{
+	int fd = map_honestly();
+
+	job_say(JOBC_PLACE, 0, &fd, 1);
+	job_await(JOBC_PLACED);
+	job_say(JOBC_READY, 0, NULL, 0);
+	return (fd);
+}
+
+static void
+idle_started(void)
+{
+	(void)ready_honestly();
+	job_say(JOBC_STARTED, 1, NULL, 0);
+	wait_end(job);
+}
+
+static void
+idle_log(void)
+{
+	(void)ready_honestly();
+	job_say(JOBC_LOG, 1000, NULL, 0);
+	wait_end(job);
+}
+
+static void
+idle_ended(void)
+{
+	(void)ready_honestly();
+	job_say(JOBC_ENDED, 0, NULL, 0);
+	wait_end(job);
+}
+
+static void
+idle_result(void)
+{
+	struct job_result r = { .ran = 1, .exit_code = 7 };
+
+	(void)ready_honestly();
+	job_result(&r);
+	wait_end(job);
+}
+
+static void
+idle_fails(void)
+{
+	struct job_result r = { .err = { .code = ERR_SANDBOX,
+	    .text = "it plays that it failed" } };
+
+	(void)ready_honestly();
+	job_result(&r);
+	wait_end(job);
+}
+
+static void
+idle_garbage(void)
+{
+	static const uint8_t good[] = { 0 };
+
+	(void)ready_honestly();
+	(void)send_garbage(job, with, good, 0);
+	wait_end(job);
+}
+
+static void
+idle_leaves(void)
+{
+	(void)ready_honestly();
+	leave("leaves");
+}
+
 static const struct {
 	const char *name;
 	void (*play)(void);
 } plays[] = {
+	{ "idle-started", idle_started }, { "idle-log", idle_log },
+	{ "idle-ended", idle_ended }, { "idle-result", idle_result },
+	{ "idle-fails", idle_fails }, { "idle-garbage", idle_garbage },
+	{ "idle-leaves", idle_leaves },
 	{ "calm", calm },
 	{ "map-pid", map_pid }, { "map-self", map_self },
 	{ "map-kind", map_kind }, { "map-proc", map_proc },

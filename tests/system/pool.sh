@@ -120,6 +120,32 @@ check 'what it took to be made is not counted as the job'\''s' \
 is "$(alice run -q --no-snapshot -- sh -c 'ls -d /proc/[0-9]* | wc -l' 2>&1)" 4 \
     'nothing but pid 1 and the job is in there'
 
+# --- their keepers ---
+
+filters() { sed -n 's/^Seccomp_filters:[^0-9]*//p' "/proc/$1/status"; }
+# the keeper of the pid 1 that is in this job's
+keeper_of() { awk '/^PPid:/ { print $2 }' "/proc/$1/status"; }
+waiting=$(filters "$(pids keeper "$a_uid" | head -n 1)")
+alice run -q --no-snapshot --name fenced -- sleep 30 &
+client=$!
+sleeper() { pgrep -r S -u "$a_uid" -x sleep; }
+wait_for 20 sleeper
+running=$(filters "$(keeper_of "$(keeper_of "$(sleeper | head -n 1)")")")
+is "$running" $((waiting + 1)) \
+    'the keeper of a running job has a filter more, for it mounts no more'
+alice kill -f last >/dev/null 2>&1
+wait "$client"
+
+# --- what one costs ---
+
+wait_for 20 has ready -eq 3
+k=$(pids keeper "$a_uid" | head -n 1)
+i=$(pgrep -P "$k")
+kb=$(for p in $k $i $(pgrep -P "$i"); do cat "/proc/$p/smaps_rollup"; done |
+    awk '/^Private_/ { n += $2 } END { print n }')
+check "private pages of one that waits: $kb KiB, at most 1024" \
+    [ "${kb:-9999}" -le 1024 ]
+
 # --- a burst ---
 
 # The tenant's bound, one of them as root, and bob's.
