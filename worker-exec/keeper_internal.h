@@ -190,6 +190,9 @@ int workspace_make(struct keeper *);
 /* The workspace with the job's tree, over the same upper directory, or -1. */
 int workspace_tree(struct keeper *);
 
+/* The mounts are made: our own names for them go.  Descriptors stay. */
+void workspace_detach(struct keeper *);
+
 /* Remove what is left of this job, and of others whose keepers died. */
 void workspace_remove(struct keeper *);
 

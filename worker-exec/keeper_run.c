@@ -239,6 +239,7 @@ fence(struct keeper *k)
 {
 	const struct sandbox_path tenant = { .fd = k->tenant, .writable = 1 };
 
+	workspace_detach(k);
 	if (sandbox_landlock_light(&tenant, 1) == -1 ||
 	    sandbox_install(k->filters->late) == -1)
 		return (keeper_fault_step(k, "the keeper's fence", errno));

@@ -201,9 +201,12 @@ sweep(int jobs)
 	closedir(d);
 }
 
-/* The job's disk goes with its last mount: nothing in it need be removed. */
-static void
-disk_leave(struct keeper *k)
+/*
+ * What holds the disk is the workspace and our descriptor of it, so that it goes
+ * with the job and nothing in it need be removed.
+ */
+void
+workspace_detach(struct keeper *k)
 {
 	char path[64];
 
@@ -212,6 +215,7 @@ disk_leave(struct keeper *k)
 	(void)snprintf(path, sizeof(path), "jobs/%s/disk", k->prep->id);
 	if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == -1)
 		log_warn("job %s: its disk", keeper_name(k));
+	k->on_disk = 0;
 }
 
 void
@@ -223,7 +227,7 @@ workspace_remove(struct keeper *k)
 	io_close(&k->data);
 	if (k->tenant == -1 || (jobs = open_dir(k->tenant, "jobs")) == -1)
 		return;
-	disk_leave(k);
+	workspace_detach(k);
 	if (k->jobdir != -1 && io_remove_tree(jobs, k->prep->id) == -1)
 		log_warn("job %s: its work directory", keeper_name(k));
 	sweep(jobs);
