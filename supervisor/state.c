@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "config.h"
@@ -24,6 +25,7 @@
 
 #define KEY_FILE        "host.key"
 #define PUB_FILE        "host.pub"
+#define LOCK_TRIES      100     /* two seconds */
 
 /* mkdir -p; parents that are made are for everybody to pass. */
 static int
@@ -111,6 +113,26 @@ err0:
 	return (-1);
 }
 
+/*
+ * A daemon that was killed may have had a child that was not yet anything else
+ * than its copy: that holds the lock for a moment longer.
+ */
+static int
+lock_wait(int fd)
+{
+	const struct timespec step = { 0, 20 * 1000 * 1000 };
+	int tries;
+
+	for (tries = 0; tries < LOCK_TRIES; tries++) {
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+			return (0);
+		if (errno != EWOULDBLOCK)
+			return (-1);
+		(void)nanosleep(&step, NULL);
+	}
+	return (-1);
+}
+
 static int
 lock_take(struct sup *sup)
 {
@@ -121,7 +143,7 @@ lock_take(struct sup *sup)
 		log_warn("%s/lock", sup->cfg->state_dir);
 		return (-1);
 	}
-	if (flock(fd, LOCK_EX | LOCK_NB) == -1) {
+	if (lock_wait(fd) == -1) {
 		log_warnx("%s is in use by another errandd; stop that one, or "
 		    "give this one a state_dir of its own",
 		    sup->cfg->state_dir);
