@@ -14,6 +14,7 @@
 #include "segs.h"
 #include "stat.h"
 #include "store.h"
+#include "upkeep.h"
 
 struct pack_sum {
 	uint64_t count, sealed, bytes;
@@ -93,6 +94,7 @@ stat_fill(struct store *st, struct care *c)
 	care_figure(c, "index_map_bytes", s.map_bytes);
 	care_figure(c, "index_runs", segs_count(ix_segs(st->ix)));
 	care_figure(c, "index_memory_bytes", segs_memory(ix_segs(st->ix)));
+	care_figure(c, "upkeep_longest_us", upkeep_longest(st->upkeep));
 	care_figure(c, "free_bytes", store_disk_free(st));
 	care_figure(c, "commits", s.commits);
 	care_figure(c, "flushes", s.flushes + packs_flushes(st->packs));

@@ -8,6 +8,7 @@
 
 #include "batch.h"
 #include "index.h"
+#include "lib/io.h"
 #include "lib/log.h"
 #include "store.h"
 #include "upkeep.h"
@@ -18,6 +19,7 @@
 struct upkeep {
 	struct store *st;
 	struct event *timer;
+	uint64_t longest;
 };
 
 static void
@@ -34,11 +36,15 @@ step(evutil_socket_t fd, short what, void *cookie)
 {
 	struct upkeep *u = cookie;
 	struct ix *ix = u->st->ix;
+	uint64_t start = io_mono_us(), us;
 	int rc;
 
 	(void)fd;
 	(void)what;
-	if ((rc = ix_upkeep(ix)) == -1) {
+	rc = ix_upkeep(ix);
+	us = io_mono_us() - start;
+	u->longest = us > u->longest ? us : u->longest;
+	if (rc == -1) {
 		if (errno == ENOTRECOVERABLE) {
 			store_broken(u->st);
 			return;
@@ -89,4 +95,10 @@ upkeep_touch(struct upkeep *u)
 	if (!event_pending(u->timer, EV_TIMEOUT, NULL) &&
 	    ix_upkeep_due(u->st->ix))
 		arm(u, 0);
+}
+
+uint64_t
+upkeep_longest(const struct upkeep *u)
+{
+	return (u->longest);
 }

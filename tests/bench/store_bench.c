@@ -429,16 +429,40 @@ wanted(const char *name, char *const *argv)
 	return (0);
 }
 
-int
-main(int argc, char **argv)
+static const char *dir = "/var/tmp", *out;
+static uint64_t objects = 1000000;
+static char *const *which;
+
+/* As a test, so that what goes wrong is named. */
+static void
+run(void **state)
 {
-	const char *dir = "/var/tmp", *out = NULL;
 	struct fill_times times = { 0 };
-	uint64_t objects = 1000000;
 	struct obj_ref spec;
 	struct drv d;
 	size_t i;
-	int t, opt;
+	int t;
+
+	(void)state;
+	bench_init(&b, seed);
+	store_with(&d, dir, objects, &times);
+	bench_fact(&b, "objects in the index", (double)objects);
+	t = drv_bind(&d, TENANT, DRV_ALL);
+	spec = spec_put(&d, t);
+	for (i = 0; i < sizeof(whats) / sizeof(whats[0]); i++) {
+		if (wanted(whats[i].name, which))
+			whats[i].fn(&d, t, &spec);
+	}
+	bench_done(&b, out);
+	close(t);
+	drv_done(&d);
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(run) };
+	int opt;
 
 	while ((opt = getopt(argc, argv, "d:r:n:o:")) != -1) {
 		switch (opt) {
@@ -460,17 +484,6 @@ main(int argc, char **argv)
 	}
 	if (rounds == 0 || sodium_init() == -1)
 		return (100);
-	bench_init(&b, seed);
-	store_with(&d, dir, objects, &times);
-	bench_fact(&b, "objects in the index", (double)objects);
-	t = drv_bind(&d, TENANT, DRV_ALL);
-	spec = spec_put(&d, t);
-	for (i = 0; i < sizeof(whats) / sizeof(whats[0]); i++) {
-		if (wanted(whats[i].name, argv + optind))
-			whats[i].fn(&d, t, &spec);
-	}
-	bench_done(&b, out);
-	close(t);
-	drv_done(&d);
-	return (0);
+	which = argv + optind;
+	return (cmocka_run_group_tests(tests, NULL, NULL));
 }
