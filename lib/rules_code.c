@@ -49,8 +49,10 @@ out_text(struct out *o, const struct ignore *ig)
 		ignore_rule(ig, i, &hit);
 		if (i == 0 && hit.pat[0] == '\xef' && out_add(o, "\n", 1) == -1)
 			return (-1);
+		/* The reader takes one CR away from the end of each line. */
 		if (out_add(o, hit.pat, hit.len) == -1 ||
-		    out_add(o, "\n", 1) == -1)
+		    (hit.pat[hit.len - 1] == '\r' && out_add(o, "\r", 1) ==
+		    -1) || out_add(o, "\n", 1) == -1)
 			return (-1);
 	}
 	le_put32(o->p + at, (uint32_t)(o->len - at - sizeof(head)));

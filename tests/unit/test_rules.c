@@ -165,6 +165,7 @@ what_travels(void **state)
 	add(r, RULES_DIR, "", "# secret\n\nx\\ \r\n\\#y\n");
 	add(r, RULES_DIR, "d", "\n\xef\xbb\xbfz\n# none\n");
 	add(r, RULES_DIR, "e", "# none\n");
+	add(r, RULES_DIR, "f", "cr\r\r\n");
 	assert_int_equal(rules_encode(r, &p, &n), 0);
 	assert_null(memmem(p, n, "secret", 6));
 	assert_null(memmem(p, n, "none", 4));
@@ -174,7 +175,9 @@ what_travels(void **state)
 	assert_int_equal(ask(t, "", "#y", 0, NULL), 1);
 	assert_int_equal(ask(t, "d", "\xef\xbb\xbfz", 0, NULL), 1);
 	assert_int_equal(ask(t, "d", "z", 0, NULL), 0);
-	assert_int_equal(rules_count(t), 3);
+	assert_int_equal(ask(t, "f", "cr\r", 0, NULL), 1);
+	assert_int_equal(ask(t, "f", "cr", 0, NULL), 0);
+	assert_int_equal(rules_count(t), 4);
 	free(p);
 	rules_free(t);
 	rules_free(r);
