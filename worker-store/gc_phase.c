@@ -277,9 +277,18 @@ on_sweep(void *cookie, const struct ix_object *o)
 	return (s->n == VICTIMS || --s->left == 0);
 }
 
+/* So that each pack's figure changes once. */
+static int
+by_pack(const void *a, const void *b)
+{
+	const struct ix_object *x = a, *y = b;
+
+	return (x->loc.pack < y->loc.pack ? -1 : x->loc.pack > y->loc.pack);
+}
+
 /* Delete what a scan chose, in one transaction. */
 static int
-delete(struct gc *gc, const struct scan *s)
+delete(struct gc *gc, struct scan *s)
 {
 	struct store *st = gc->st;
 	uint64_t bytes = 0;
@@ -289,11 +298,11 @@ delete(struct gc *gc, const struct scan *s)
 	ix_read_end(st->ix);
 	if (ix_write(st->ix, ROOM_EPOCH + s->n * ROOM_VICTIM) == -1)
 		return (-1);
-	for (i = 0; i < s->n; i++) {
-		if (usage_forget(st, &s->victims[i]) == -1)
-			goto err0;
+	qsort(s->victims, s->n, sizeof(s->victims[0]), by_pack);
+	if (usage_forget_all(st, s->victims, s->n) == -1)
+		goto err0;
+	for (i = 0; i < s->n; i++)
 		bytes += s->victims[i].loc.raw_len;
-	}
 	CRASH_POINT("gc-delete");
 	if (store_commit(st) == -1)
 		return (-1);

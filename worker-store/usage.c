@@ -201,13 +201,45 @@ usage_count(struct store *st, const struct ix_object *o)
 	return (ix_pack_live(st->ix, o->loc.pack, (int64_t)stored));
 }
 
+/* What is not live any more, by pack; they come in runs, mostly. */
+static int
+live_less(struct store *st, const struct ix_object *objs, size_t n)
+{
+	int64_t bytes = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		bytes -= PACK_REC_HEAD + objs[i].loc.len;
+		if (i + 1 < n && objs[i + 1].loc.pack == objs[i].loc.pack)
+			continue;
+		if (ix_pack_live(st->ix, objs[i].loc.pack, bytes) == -1)
+			return (-1);
+		bytes = 0;
+	}
+	return (0);
+}
+
+int
+usage_forget_all(struct store *st, const struct ix_object *objs, size_t n)
+{
+	uint64_t bytes = 0, stored = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (ix_object_del(st->ix, objs[i].tenant, &objs[i].ref) == -1)
+			return (-1);
+		bytes += objs[i].loc.raw_len;
+		stored += PACK_REC_HEAD + objs[i].loc.len;
+	}
+	if (n == 0)
+		return (0);
+	if (ix_usage_sub(st->ix, objs[0].tenant, n, bytes, stored) == -1)
+		return (-1);
+	return (live_less(st, objs, n));
+}
+
 int
 usage_forget(struct store *st, const struct ix_object *o)
 {
-	uint64_t stored = PACK_REC_HEAD + o->loc.len;
-
-	if (ix_object_del(st->ix, o->tenant, &o->ref) == -1 ||
-	    ix_usage_sub(st->ix, o->tenant, 1, o->loc.raw_len, stored) == -1)
-		return (-1);
-	return (ix_pack_live(st->ix, o->loc.pack, -(int64_t)stored));
+	return (usage_forget_all(st, o, 1));
 }

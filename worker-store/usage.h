@@ -1,6 +1,7 @@
 #ifndef ERRAND_USAGE_H
 #define ERRAND_USAGE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "proto/store_msg.h"
@@ -54,5 +55,8 @@ void usage_pending(struct store *, uint32_t, uint64_t objects,
  */
 int usage_count(struct store *, const struct ix_object *);
 int usage_forget(struct store *, const struct ix_object *);
+
+/* The same for ${n} of one tenant, with one change of each figure. */
+int usage_forget_all(struct store *, const struct ix_object *, size_t);
 
 #endif /* !ERRAND_USAGE_H */
