@@ -1,16 +1,36 @@
 #!/bin/sh
 # An index made anew from many small packs, of which collection and rewriting
 # have moved and removed some: the tests of test_store_rebuild, with numbers
-# that only a CRASH=1 build takes.
+# that only a CRASH=1 build takes.  And a store that keeps no journal, which
+# they must find out.
 
 TOP=${ERRAND_TOP:-$(cd "$(dirname "$0")/../.." && pwd)}
 BUILD=${ERRAND_BUILD:-$TOP/build}
-CRASH=$TOP/build-crash/bin
+ERRAND_BIN=$TOP/build-crash/bin
+export ERRAND_BIN
 
-[ -x "$CRASH/errand-store" ] || {
+[ -x "$ERRAND_BIN/errand-store" ] || {
 	echo '1..0 # SKIP no build with CRASH=1'
 	exit 0
 }
-CMOCKA_MESSAGE_OUTPUT=TAP ERRAND_BIN=$CRASH \
-    ERRAND_CRASH='pack-seal=20K rewrite-seal=4K lease-grace=0' \
-    exec "$BUILD/tests/unit/test_store_rebuild"
+TMPDIR=$(mktemp -d "${TMPDIR:-/tmp}/errand-test.XXXXXX") || exit 1
+export TMPDIR
+chmod 711 "$TMPDIR"
+trap 'rm -rf "$TMPDIR"' EXIT
+echo 1..2
+failed=0
+out=$(ERRAND_CRASH='pack-seal=20K rewrite-seal=4K lease-grace=0' \
+    "$BUILD/tests/unit/test_store_rebuild" 2>&1) || {
+	failed=1
+	printf 'not '
+}
+echo 'ok 1 - an index made anew from many packs'
+[ "$failed" -eq 0 ] || printf '%s\n' "$out" | sed 's/^/# /'
+if ERRAND_CRASH='mutant=no-journal' \
+    "$BUILD/tests/unit/test_store_rebuild" \
+    >/dev/null 2>&1; then
+	failed=1
+	printf 'not '
+fi
+echo 'ok 2 - a store without a journal is found out'
+exit "$failed"
