@@ -18,6 +18,7 @@
 #include "lib/text.h"
 #include "objget.h"
 #include "out.h"
+#include "signals.h"
 #include "stdin.h"
 #include "tty.h"
 
@@ -417,7 +418,7 @@ logs_run(struct session *s, const char *name, const struct logs *l,
 	f->record = *rec;
 	if (exits && (rc = logs_input(s, l, f)) != 0)
 		goto done;
-	if (follow_signals() == -1 ||
+	if (signals_catch() == -1 ||
 	    follow_attach(f, rec->id, from, l->follow) == -1) {
 		session_lost(s);
 		rc = EXIT_NO;

@@ -24,6 +24,7 @@
 #include "out.h"
 #include "progress.h"
 #include "run_opts.h"
+#include "signals.h"
 #include "state.h"
 #include "stdin.h"
 #include "submit.h"
@@ -235,7 +236,7 @@ send_tree(struct run *r)
 	int i, rc, rehash = 0;
 
 	for (i = 0; i < RESCANS_MAX; i++) {
-		if (follow_interrupted())
+		if (signals_any())
 			return (EXIT_INTERRUPTED);
 		if ((rc = do_scan(r, rehash)) != 0 ||
 		    (rc = make_spec(r)) != 0)
@@ -380,7 +381,7 @@ run_job(struct run *r)
 {
 	int rc;
 
-	follow_early(1);
+	signals_early(1);
 	if (session_open(&r->s) == -1)
 		return (EXIT_OURS);
 	if ((rc = find_root(r)) != 0)
@@ -390,7 +391,7 @@ run_job(struct run *r)
 	if (r->sel != NULL && session_hello(&r->s) == -1)
 		return (EXIT_OURS);
 	fill_submit(r);
-	follow_early(0);
+	signals_early(0);
 	if (r->o.dry_run)
 		return ((rc = do_scan(r, 0)) != 0 ? rc : dryrun(&r->sub, &r->f,
 		    r->sel, r->root, 0));
@@ -429,7 +430,7 @@ cmd_run(int argc, char **argv)
 	r->f.show = FOLLOW_BOTH;
 	if ((rc = run_opts_parse(argc, argv, &r->o)) == 0) {
 		progress_init(r->s.quiet || r->s.json);
-		if (follow_signals() == -1 ||
+		if (signals_catch() == -1 ||
 		    (r->sub.extra = objtab_new()) == NULL)
 			rc = EXIT_OURS;
 		else

@@ -2,7 +2,6 @@
  * Follows a job.  Writes its output to stdout and stderr; touches no file.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,76 +12,13 @@
 #include "follow.h"
 #include "lib/io.h"
 #include "out.h"
+#include "signals.h"
 #include "stdin.h"
 #include "tty.h"
 
 #define RECONNECT_US    60000000ULL
 #define RECONNECT_MS    200
 #define HANG_UP_US      2000000ULL
-
-static int sig_pipe[2] = { -1, -1 };
-static volatile sig_atomic_t sig_seen[65];
-static volatile sig_atomic_t sig_early;
-
-static void
-on_signal(int sig)
-{
-	int e = errno;
-
-	if (sig_early)
-		_exit(sig == SIGINT ? EXIT_INTERRUPTED : 128 + sig);
-	sig_seen[sig]++;
-	if (write(sig_pipe[1], "", 1) == -1)
-		sig_seen[0] = 1;        /* full: it will be looked at anyway */
-	errno = e;
-}
-
-int
-follow_signals(void)
-{
-	static const int sigs[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
-	struct sigaction sa = { .sa_handler = on_signal }, old;
-	size_t i;
-
-	if (sig_pipe[0] != -1)
-		return (0);
-	if (pipe2(sig_pipe, O_CLOEXEC | O_NONBLOCK) == -1)
-		return (-1);
-	for (i = 0; i < sizeof(sigs) / sizeof(sigs[0]); i++) {
-		if (sigaction(sigs[i], &sa, &old) == -1)
-			return (-1);
-		/* nohup is meant; others a shell ignores in the background. */
-		if (sigs[i] == SIGHUP && old.sa_handler == SIG_IGN)
-			(void)signal(SIGHUP, SIG_IGN);
-	}
-	signal(SIGPIPE, SIG_IGN);
-	return (0);
-}
-
-/* Those that concern a terminal that is the job's. */
-static void
-tty_signals(void)
-{
-	static const int sigs[] = { SIGWINCH, SIGTSTP, SIGCONT };
-	struct sigaction sa = { .sa_handler = on_signal };
-	size_t i;
-
-	for (i = 0; i < sizeof(sigs) / sizeof(sigs[0]); i++)
-		(void)sigaction(sigs[i], &sa, NULL);
-}
-
-void
-follow_early(int early)
-{
-	sig_early = early;
-}
-
-int
-follow_interrupted(void)
-{
-	return (sig_seen[SIGINT] + sig_seen[SIGTERM] + sig_seen[SIGHUP] +
-	    sig_seen[SIGQUIT]);
-}
 
 static int
 on_ignored(void *cookie, const struct frame *f)
@@ -323,8 +259,9 @@ follow_again(struct follow *f)
 		    attach_again(f) == 0)
 			return (0);
 		(void)poll(NULL, 0, RECONNECT_MS);
-	} while (io_mono_us() < until && sig_seen[SIGINT] < 3 &&
-	    !sig_seen[SIGQUIT] && !sig_seen[SIGTERM] && !sig_seen[SIGHUP]);
+	} while (io_mono_us() < until && signals_seen(SIGINT) < 3 &&
+	    !signals_seen(SIGQUIT) && !signals_seen(SIGTERM) &&
+	    !signals_seen(SIGHUP));
 	out_warn("the host could not be reached again");
 	return (-1);
 }
@@ -338,22 +275,19 @@ struct sigstep {
 static int
 handle_signals(struct follow *f, struct sigstep *st)
 {
-	char drain[64];
-
-	while (read(sig_pipe[0], drain, sizeof(drain)) > 0)
-		;
+	signals_drain();
 	if (f->watcher)
-		return (follow_interrupted() || f->broken_pipe);
+		return (signals_any() || f->broken_pipe);
 	if (f->in != NULL && input_detached(f->in))
-		sig_seen[SIGQUIT] = 1;
-	if (sig_seen[SIGQUIT] || sig_seen[SIGHUP])
+		signals_pretend(SIGQUIT);
+	if (signals_seen(SIGQUIT) || signals_seen(SIGHUP))
 		return (1);
-	while (st->forwarded < sig_seen[SIGINT]) {
+	while (st->forwarded < signals_seen(SIGINT)) {
 		if (++st->forwarded == 3)
 			return (1);
 		(void)send_signal(f, st->forwarded == 1 ? SIGINT : SIGKILL);
 	}
-	if (sig_seen[SIGTERM] && !st->term) {
+	if (signals_seen(SIGTERM) && !st->term) {
 		st->term = 1;
 		(void)send_signal(f, 0);
 	}
@@ -372,16 +306,17 @@ tty_turn(struct follow *f)
 {
 	if (!f->tty)
 		return;
-	if (sig_seen[SIGTSTP]) {
-		sig_seen[SIGTSTP] = 0;
+	if (signals_seen(SIGTSTP)) {
+		signals_clear(SIGTSTP);
 		tty_stop();
 	}
 	if (f->in != NULL && input_open(f->in))
 		tty_raw();
-	if (sig_seen[SIGCONT] || sig_seen[SIGWINCH]) {
-		if (sig_seen[SIGCONT])
+	if (signals_seen(SIGCONT) || signals_seen(SIGWINCH)) {
+		if (signals_seen(SIGCONT))
 			tty_again();
-		sig_seen[SIGCONT] = sig_seen[SIGWINCH] = 0;
+		signals_clear(SIGCONT);
+		signals_clear(SIGWINCH);
 		if (f->in != NULL)
 			input_window(f->in);
 	}
@@ -394,7 +329,7 @@ leave_input(struct follow *f)
 	tty_restore();
 	if (f->in == NULL)
 		return;
-	if (sig_seen[SIGQUIT])
+	if (signals_seen(SIGQUIT))
 		input_leave(f->in);
 	if (!conn_lost(f->s->c))
 		(void)conn_pump(f->s->c, 0);
@@ -425,18 +360,18 @@ hang_up(struct follow *f)
 static int
 leave(struct follow *f)
 {
-	if (sig_seen[SIGHUP] && f->tty)
+	if (signals_seen(SIGHUP) && f->tty)
 		hang_up(f);
 	leave_input(f);
 	if (f->watcher)
 		return (f->broken_pipe ? 128 + SIGPIPE : EXIT_INTERRUPTED);
-	if (sig_seen[SIGQUIT]) {
+	if (signals_seen(SIGQUIT)) {
 		printf("%s\n", f->record.id);
 		return (0);
 	}
-	if (!f->tty || !sig_seen[SIGHUP])
+	if (!f->tty || !signals_seen(SIGHUP))
 		say_where(f);
-	return (sig_seen[SIGHUP] ? 128 + SIGHUP : EXIT_INTERRUPTED);
+	return (signals_seen(SIGHUP) ? 128 + SIGHUP : EXIT_INTERRUPTED);
 }
 
 int
@@ -445,8 +380,8 @@ follow_run(struct follow *f)
 	struct sigstep st = { 0 };
 
 	if (f->tty)
-		tty_signals();
-	conn_watch(f->s->c, CONN_WATCH_SIGNALS, sig_pipe[0], on_wake, f);
+		signals_catch_tty();
+	conn_watch(f->s->c, CONN_WATCH_SIGNALS, signals_fd(), on_wake, f);
 	while (f->state < FOLLOW_RESULT) {
 		if (handle_signals(f, &st))
 			return (leave(f));
@@ -462,7 +397,7 @@ follow_run(struct follow *f)
 			    f->record.id);
 			return (EXIT_OURS);
 		}
-		conn_watch(f->s->c, CONN_WATCH_SIGNALS, sig_pipe[0], on_wake,
+		conn_watch(f->s->c, CONN_WATCH_SIGNALS, signals_fd(), on_wake,
 		    f);
 	}
 	tty_restore();

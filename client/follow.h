@@ -76,11 +76,4 @@ int follow_attach(struct follow *, const char *job, uint64_t offset, int more);
 /* The exit code that a final record means, said on stderr when it is ours. */
 int follow_exit_code(const struct follow *);
 
-/* Signals go to a pipe from now on; conn_watch hears it. */
-int follow_signals(void);
-/* While this is set a signal ends the client at once: there is no job yet. */
-void follow_early(int);
-/* Signals caught so far: how many INT, and was there a TERM, HUP or QUIT? */
-int follow_interrupted(void);
-
 #endif /* !ERRAND_FOLLOW_H */

@@ -14,6 +14,7 @@
 #include "lib/io.h"
 #include "lib/text.h"
 #include "out.h"
+#include "signals.h"
 #include "submit.h"
 #include "tree_path.h"
 #include "upload.h"
@@ -228,7 +229,7 @@ load_needed(struct submit *sub, const struct follow *f)
 		if (errno != ENOENT || sub->scan == NULL ||
 		    scan_object(sub->scan, &ref, ship, sub) != 0)
 			return (-1);
-		if (follow_interrupted())
+		if (signals_any())
 			return (-1);
 	}
 	return (0);
@@ -289,7 +290,7 @@ ask(struct submit *sub, struct follow *f)
 		return (-1);
 	sub->asked = 1;
 	while (f->state == FOLLOW_WAIT) {
-		if (follow_interrupted())
+		if (signals_any())
 			return (-1);
 		if (conn_pump(sub->s->c, -1) == -1)
 			break;
@@ -374,7 +375,7 @@ judge_failure(const struct submit *sub, int e, int last)
 {
 	const struct err *bye;
 
-	if (follow_interrupted())
+	if (signals_any())
 		return (V_INTERRUPTED);
 	if (!conn_lost(sub->s->c)) {
 		if (sub->pending == NULL || upload_done(sub->pending) != -1) {
@@ -400,7 +401,7 @@ reopen(struct submit *sub, int *tries)
 {
 	for (; *tries < RETRIES_MAX; (*tries)++) {
 		(void)poll(NULL, 0, RETRY_MS << *tries);
-		if (follow_interrupted())
+		if (signals_any())
 			return (-1);
 		if (session_reopen(sub->s) == 0) {
 			(*tries)++;
@@ -432,7 +433,7 @@ submit_run(struct submit *sub, struct follow *f)
 	}
 	if (v == V_OK)
 		return (0);
-	if (follow_interrupted())
+	if (signals_any())
 		return (EXIT_INTERRUPTED);
 	errno = e;
 	return (v == V_RESCAN ? -1 : EXIT_OURS);
