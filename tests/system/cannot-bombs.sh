@@ -119,7 +119,7 @@ for who in runner as-root; do
 	bomb memory 'files in memory' --memory 64M -- \
 	    sh -c 'python3 -c "$0"; exit 1' "$shm"
 	before=$(loops)
-	bomb disk 'disk bomb' --disk 64M -- python3 -c "$disk"
+	bomb disk 'disk bomb (QUO-A1)' --disk 64M -- python3 -c "$disk"
 	within $((63 << 20)) $((65 << 20)) \
 	    "$who, disk bomb: over by at most 1 MiB"
 	check "$who, disk bomb: its file system is gone" \
@@ -128,7 +128,7 @@ for who in runner as-root; do
 except OSError as e:
     print(e.errno, n, flush=True)
     sys.exit(1)'
-	bomb inodes 'inode bomb' --disk 16M -- python3 -c "$inodes"
+	bomb inodes 'inode bomb (QUO-A2)' --disk 16M -- python3 -c "$inodes"
 	within 1000 $((4096 + 100)) "$who, inode bomb: a few thousand for 16 MiB"
 	bomb cpu_time 'processor time' --cpu-time 1s -- \
 	    sh -c 'for i in 1 2 3; do (while :; do :; done) & done; wait'

@@ -163,10 +163,10 @@ for kind in dotdot inner last absolute slashes dot git git-case git-link nul \
 	refuses "changes with a path that must not be: $kind" 'fetch x -o area/dir'
 	if [ "$(around)" != "$before" ] ||
 	    [ -n "$(find area -iname .git -o -perm /7000)" ]; then
-		not_ok "$kind: nothing is outside of DIR"
+		not_ok "$kind: nothing is outside of DIR (TRAV-A1)"
 		diag "$(around)"
 	else
-		ok "$kind: nothing is outside of DIR"
+		ok "$kind: nothing is outside of DIR (TRAV-A1)"
 	fi
 	rm -rf area/dir
 done
