@@ -19,6 +19,7 @@ struct statcache_at {
 	size_t len;
 	int has;                /* the cache has that directory */
 	int at;                 /* e is the entry that was looked at last */
+	int end;                /* there is none behind it */
 };
 
 struct statcache_at *
@@ -47,7 +48,7 @@ enter(struct statcache_at *a, const char *path, size_t len)
 	    len) == 0)
 		return (a->has);
 	free(a->path);
-	a->at = a->has = 0;
+	a->at = a->end = a->has = 0;
 	if ((a->path = strndup(path, len)) == NULL)
 		return (0);
 	a->len = len;
@@ -72,15 +73,17 @@ statcache_at_find(struct statcache_at *a, const char *path, size_t len)
 
 	if (!enter(a, path, slash == NULL ? 0 : (size_t)(slash - path)))
 		return (NULL);
-	/* Behind it already: from the start again. */
-	if (a->at && compare(a, name, n) > 0) {
+	/* Behind it already, or at the end: from the start again. */
+	if (a->end || (a->at && compare(a, name, n) > 0)) {
 		if (statcache_dir(a->sc, a->path, &a->dir) == -1)
 			return (NULL);
-		a->at = 0;
+		a->at = a->end = 0;
 	}
 	for (;;) {
-		if (!a->at && !(a->at = stat_dir_next(&a->dir, &a->e)))
+		if (!a->at && !(a->at = stat_dir_next(&a->dir, &a->e))) {
+			a->end = 1;
 			return (NULL);
+		}
 		if ((cmp = compare(a, name, n)) >= 0)
 			return (cmp == 0 ? &a->e : NULL);
 		a->at = 0;
