@@ -3,7 +3,7 @@
 
 . "$(dirname "$0")/../lib.sh"
 need_program git python3 jq
-plan 29
+plan 35
 
 PACKS=$T/state/store/packs
 damage() { python3 "$TOP/tests/tools/store_damage.py" "$PACKS" "$@"; }
@@ -68,6 +68,23 @@ check 'the tree is sent again where it is damaged' \
 check 'and the job sees the right bytes' cmp two "$T/two"
 is "$(figure quarantined)" 0 'it is mended'
 check 'verify: sound again' errandctl store verify
+
+# --- who hears of it ---
+damage "$T/home/out/both"
+errand fetch "$J" -o "$T/home/out2" >"$T/out" 2>&1
+is "$?" 120 'fetching a damaged file fails'
+like "$(cat "$T/out")" '^errand: both: object [0-9a-f]{64} is damaged' \
+    'and names the path and the object'
+damage one
+stop_daemon
+find "$T/state/run" -mindepth 2 -maxdepth 2 ! -name jobs -exec rm -rf {} +
+run_daemon
+errand run -- cat one >"$T/one" 2>"$T/err"
+is "$?" 120 'a job whose tree is damaged does not run'
+like "$(cat "$T/err")" 'object [0-9a-f]{64} is damaged' 'and says why'
+check 'and the next one has what it needs' sh -c \
+    "'$BIN/errand' run -- cat one >'$T/one' 2>'$T/err'"
+check 'to the byte' cmp one "$T/one"
 
 # --- who may ask ---
 cannot 'a tenant'\''s socket does not answer' \
