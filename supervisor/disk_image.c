@@ -1,362 +1,260 @@
 /*
- * File systems of a given size for the workspaces of jobs.  Touches images/ in
- * the state directory, loop devices and mkfs.ext4; mounts, but into no
- * namespace.
- *
- * A size class (a power of two) is formatted once, as a template.  For each job
- * the template's few written blocks are copied to a sparse file without a name,
- * and one number in the copy is changed: how many blocks are kept for root,
- * which is how a class gives exactly the size that was asked for.
- *
- * Tried: a file system made for each job (5 to 25 ms against 0.9); project
- * quotas, which stock ext4 does not have, and of which many kernels know
- * nothing; a tmpfs, whose content counts as the job's memory.
+ * Disks for jobs: a few of the usual size are kept ready, others are asked for
+ * when they are needed.  Touches the channel of the process that makes them
+ * (disk_maker.c), and mounts that it made.
  */
-#include <sys/ioctl.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 
 #include <errno.h>
 #include <event2/event.h>
-#include <event2/event_struct.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <linux/loop.h>
-#include <spawn.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "disk_image.h"
+#include "disk_maker.h"
+#include "lib/chan.h"
 #include "lib/io.h"
 #include "lib/log.h"
 
-#define BLOCK           UINT64_C(4096)
-#define SLACK           (UINT64_C(256) << 10)   /* reached before it is full */
+#define STOCK           8
 #define SLACK_INODES    32
-#define CLASS_FIRST     23                      /* 8 MiB */
-#define CLASS_LAST      40                      /* 1 TiB */
-#define NCLASS          (CLASS_LAST - CLASS_FIRST + 1)
-#define BYTES_PER_INODE "8192"
-#define STOCK           4
-#define REFILL_US       20000
-#define LOOP_TRIES      32
-#define SB_AT           1024                    /* ext4's superblock */
-#define SB_RESERVED     8                       /* le32, blocks for root */
-#define SHUTDOWN        _IOR('X', 125, uint32_t)
-#define SHUTDOWN_NOFLUSH 2
+#define WAIT_MS         10000   /* for one that is not in stock */
+#define AGAIN_US        1000000 /* after one could not be made */
 
-struct class {
-	int fd;                 /* the template, or -1 */
-	uint64_t blocks;        /* that a job can have of it */
-};
-
+/*
+ * Invariants:
+ *  1. stock are mounts of ${usual} bytes; nstock plus those asked for is at
+ *     most STOCK.
+ *  2. chan is -1 when the maker is dead; then it is started again before
+ *     something is asked of it.
+ */
 struct disk_images {
+	struct event_base *base;
 	int dir;
+	int chan;
+	pid_t pid;
+	struct event *readable;
+	struct event *again;
 	char note[200];
-	struct class class[NCLASS];
-	struct disk stock[STOCK];       /* of ${usual} bytes */
-	size_t nstock;
+	int stock[STOCK];
+	size_t nstock, asked;
 	uint64_t usual;
-	struct event refill;
 };
 
-static int
-copy_range(int from, int to, off_t at, off_t end)
-{
-	loff_t in, out;
-	ssize_t n;
+static void on_readable(evutil_socket_t, short, void *);
 
-	while (at < end) {
-		in = out = at;
-		n = copy_file_range(from, &in, to, &out, (size_t)(end - at), 0);
-		if (n <= 0) {
-			errno = n == 0 ? EIO : errno;
-			return (-1);
-		}
-		at += n;
+static void
+maker_stop(struct disk_images *di)
+{
+	if (di->readable != NULL)
+		event_free(di->readable);
+	di->readable = NULL;
+	io_close(&di->chan);
+	if (di->pid > 0) {
+		(void)kill(di->pid, SIGKILL);
+		(void)waitpid(di->pid, NULL, 0);
 	}
-	return (0);
+	di->pid = 0;
+	di->asked = 0;
 }
 
-/* What is written of a sparse file. */
-static int
-copy_sparse(int from, int to, off_t size)
+/* In the child: nothing of ours but these two and the log. */
+static void __attribute__((noreturn))
+become_maker(int chan, int dir)
 {
-	off_t at = 0, end;
+	int c = fcntl(chan, F_DUPFD_CLOEXEC, 16);
+	int d = fcntl(dir, F_DUPFD_CLOEXEC, 16);
+	sigset_t none;
 
-	if (ftruncate(to, size) == -1)
+	sigemptyset(&none);
+	if (c == -1 || d == -1 || dup3(c, 3, O_CLOEXEC) == -1 ||
+	    dup3(d, 4, O_CLOEXEC) == -1 || close_range(5, ~0U, 0) == -1 ||
+	    sigprocmask(SIG_SETMASK, &none, NULL) == -1)
+		_exit(1);
+	disk_maker(3, 4);
+}
+
+static int
+maker_start(struct disk_images *di)
+{
+	int pair[2];
+
+	if (di->chan != -1)
+		return (0);
+	maker_stop(di);
+	if (chan_pair(pair) == -1)
 		return (-1);
-	while ((at = lseek(from, at, SEEK_DATA)) != -1) {
-		if ((end = lseek(from, at, SEEK_HOLE)) == -1 ||
-		    copy_range(from, to, at, end) == -1)
-			return (-1);
-		at = end;
+	if ((di->pid = fork()) == 0)
+		become_maker(pair[1], di->dir);
+	io_close(&pair[1]);
+	if (di->pid == -1) {
+		di->pid = 0;
+		io_close(&pair[0]);
+		return (-1);
 	}
-	return (errno == ENXIO ? 0 : -1);
-}
-
-/* A file that has no name any more. */
-static int
-nameless(int dir)
-{
-	char name[32];
-	int fd;
-
-	snprintf(name, sizeof(name), "new.%d", (int)getpid());
-	(void)unlinkat(dir, name, 0);
-	if ((fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC |
-	    O_NOFOLLOW, 0600)) == -1)
-		return (-1);
-	(void)unlinkat(dir, name, 0);
-	return (fd);
-}
-
-/* A free loop device over the file; its number, and it open in ${loop}. */
-static int
-loop_over(int file, int *loop)
-{
-	struct loop_config lc;
-	char path[32];
-	int ctl, n = -1, tries;
-
-	if ((ctl = open("/dev/loop-control", O_RDWR | O_CLOEXEC)) == -1)
-		return (-1);
-	memset(&lc, 0, sizeof(lc));
-	lc.fd = (uint32_t)file;
-	lc.block_size = (uint32_t)BLOCK;
-	lc.info.lo_flags = LO_FLAGS_AUTOCLEAR;
-	for (tries = 0; tries < LOOP_TRIES; tries++) {
-		if ((n = ioctl(ctl, LOOP_CTL_GET_FREE)) == -1)
-			break;
-		snprintf(path, sizeof(path), "/dev/loop%d", n);
-		if ((*loop = open(path, O_RDWR | O_CLOEXEC)) == -1)
-			break;
-		if (ioctl(*loop, LOOP_CONFIGURE, &lc) == 0) {
-			io_close(&ctl);
-			return (n);
-		}
-		io_close(loop);
-		if (errno != EBUSY)     /* somebody else was faster */
-			break;
-	}
-	io_close(&ctl);
-	return (-1);
-}
-
-/* Mounted, but nowhere. */
-static int
-mount_loop(int n)
-{
-	char path[32];
-	int fs, mnt = -1;
-
-	snprintf(path, sizeof(path), "/dev/loop%d", n);
-	if ((fs = fsopen("ext4", FSOPEN_CLOEXEC)) == -1)
-		return (-1);
-	if (fsconfig(fs, FSCONFIG_SET_STRING, "source", path, 0) == 0 &&
-	    fsconfig(fs, FSCONFIG_SET_FLAG, "noinit_itable", NULL, 0) == 0 &&
-	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
-		mnt = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID |
-		    MOUNT_ATTR_NODEV);
-	io_close(&fs);
-	return (mnt);
-}
-
-static int
-mount_file(int file, struct disk *d)
-{
-	int loop = -1, n;
-
-	d->mnt = d->dir = -1;
-	if ((n = loop_over(file, &loop)) == -1)
-		return (-1);
-	d->mnt = mount_loop(n);
-	io_close(&loop);
-	if (d->mnt == -1)
-		return (-1);
-	if ((d->dir = openat(d->mnt, ".", O_RDONLY | O_DIRECTORY |
-	    O_CLOEXEC)) == -1) {
-		io_close(&d->mnt);
+	di->chan = pair[0];
+	di->readable = event_new(di->base, di->chan, EV_READ | EV_PERSIST,
+	    on_readable, di);
+	if (di->readable == NULL || event_add(di->readable, NULL) == -1) {
+		maker_stop(di);
+		errno = ENOMEM;
 		return (-1);
 	}
 	return (0);
 }
 
-/* Run mkfs on an open file; what it says goes to our log. */
 static int
-format(int fd, off_t size)
+ask(struct disk_images *di, uint64_t bytes)
 {
-	static const char *const argv[] = { "mkfs.ext4", "-q", "-F", "-b", "4096", "-I", "256",
-	    "-i", BYTES_PER_INODE, "-m", "0", "-O", "^has_journal,"
-	    "^resize_inode,^metadata_csum,^64bit,sparse_super2", "-E",
-	    "lazy_itable_init=1,nodiscard,num_backup_sb=0", "/proc/self/fd/0",
-	    NULL };
-	static const char *const env[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
-	    NULL };
-	char *const *av = (char *const *)(uintptr_t)argv;
-	char *const *ev = (char *const *)(uintptr_t)env;
-	posix_spawn_file_actions_t fa;
-	int rc, status;
-	pid_t pid;
+	struct disk_msg m = { .op = DISK_MAKE, .bytes = bytes };
 
-	if (ftruncate(fd, size) == -1 ||
-	    posix_spawn_file_actions_init(&fa) != 0)
+	if (maker_start(di) == -1)
 		return (-1);
-	if ((rc = posix_spawn_file_actions_adddup2(&fa, fd,
-	    STDIN_FILENO)) == 0 && (rc = posix_spawn(&pid,
-	    "/usr/sbin/mkfs.ext4", &fa, NULL, av, ev)) == ENOENT)
-		rc = posix_spawn(&pid, "/sbin/mkfs.ext4", &fa, NULL, av, ev);
-	posix_spawn_file_actions_destroy(&fa);
-	if (rc != 0) {
-		errno = rc;
-		return (-1);
-	}
-	if (waitpid(pid, &status, 0) == -1)
-		return (-1);
-	errno = EIO;
-	return (status == 0 ? 0 : -1);
+	return (chan_send_wait(di->chan, (const uint8_t *)&m, sizeof(m), NULL,
+	    0));
 }
 
-/* Make a class's template, and find out what a job can have of it. */
-static int
-class_make(struct disk_images *di, size_t i)
+static void
+refill(struct disk_images *di)
 {
-	struct class *c = &di->class[i];
-	struct statfs sfs;
-	struct disk d;
-	int fd;
-
-	if ((fd = nameless(di->dir)) == -1)
-		return (-1);
-	if (format(fd, (off_t)1 << (CLASS_FIRST + i)) == -1 ||
-	    mount_file(fd, &d) == -1)
-		goto err1;
-	if (unlinkat(d.dir, "lost+found", AT_REMOVEDIR) == -1 ||
-	    fstatfs(d.dir, &sfs) == -1)
-		goto err2;
-	io_close(&d.dir);
-	io_close(&d.mnt);
-	c->blocks = sfs.f_bavail;
-	c->fd = fd;
-	return (0);
-
-err2:
-	io_close(&d.dir);
-	io_close(&d.mnt);
-err1:
-	io_close(&fd);
-	return (-1);
+	while (di->usual != 0 && di->nstock + di->asked < STOCK) {
+		if (ask(di, di->usual) == -1)
+			return;
+		di->asked++;
+	}
 }
 
-/* The smallest class that can give so many blocks. */
-static struct class *
-class_for(struct disk_images *di, uint64_t blocks)
-{
-	size_t i;
-
-	for (i = 0; i < NCLASS; i++) {
-		if (blocks * BLOCK >= UINT64_C(1) << (CLASS_FIRST + i))
-			continue;
-		if (di->class[i].fd == -1 && class_make(di, i) == -1)
-			return (NULL);
-		if (di->class[i].blocks >= blocks)
-			return (&di->class[i]);
-	}
-	errno = ERANGE;
-	return (NULL);
-}
-
+/*
+ * One answer, waiting at most so long.  A mount of the usual size goes into the
+ * stock, another one to ${mnt}.  0, or -1 with errno when there is none.
+ */
 static int
-disk_make(struct disk_images *di, uint64_t bytes, struct disk *d)
+hear(struct disk_images *di, int timeout, int *mnt)
 {
-	uint64_t want = (bytes + SLACK + BLOCK - 1) / BLOCK;
-	struct class *c;
-	uint8_t le[4];
-	uint32_t keep;
-	off_t size;
-	int fd, i;
+	struct disk_msg m;
+	size_t n = 1;
+	ssize_t len;
+	int fd = -1;
 
-	if ((c = class_for(di, want)) == NULL)
+	len = chan_recv_wait(di->chan, (uint8_t *)&m, sizeof(m), &fd, &n,
+	    timeout);
+	if (len == -1 && errno == ETIMEDOUT)
 		return (-1);
-	if ((fd = nameless(di->dir)) == -1)
-		return (-1);
-	keep = (uint32_t)(c->blocks - want);
-	for (i = 0; i < 4; i++)
-		le[i] = (uint8_t)(keep >> (8 * i));
-	if ((size = lseek(c->fd, 0, SEEK_END)) == -1 ||
-	    copy_sparse(c->fd, fd, size) == -1 ||
-	    io_pwrite(fd, le, sizeof(le), SB_AT + SB_RESERVED) == -1 ||
-	    mount_file(fd, d) == -1) {
-		io_close(&fd);
+	if (len != (ssize_t)sizeof(m) || m.op != DISK_MADE) {
+		log_warnx("the process that makes disks ended");
+		if (n == 1)
+			io_close(&fd);
+		maker_stop(di);
+		errno = EPIPE;
 		return (-1);
 	}
-	io_close(&fd);
+	if (m.bytes == di->usual && di->asked > 0)
+		di->asked--;
+	if (m.error != 0 || n != 1) {
+		errno = m.error == 0 ? EIO : m.error;
+		return (-1);
+	}
+	if (m.bytes == di->usual && di->nstock < STOCK)
+		di->stock[di->nstock++] = fd;
+	else
+		*mnt = fd;
 	return (0);
 }
 
 static void
-on_refill(evutil_socket_t fd, short what, void *cookie)
+on_readable(evutil_socket_t fd, short what, void *cookie)
 {
+	static const struct timeval tv = { AGAIN_US / 1000000, 0 };
 	struct disk_images *di = cookie;
+	int mnt = -1;
 
 	(void)fd;
 	(void)what;
-	while (di->nstock < STOCK)
-		if (disk_make(di, di->usual, &di->stock[di->nstock++]) == -1) {
-			di->nstock--;
-			log_warn("a file system for a job's disk limit");
-			return;
-		}
+	if (hear(di, 0, &mnt) == -1 && errno != ETIMEDOUT) {
+		log_warn("a file system for a job's disk limit");
+		(void)event_add(di->again, &tv);
+	}
+	io_close(&mnt);
 }
 
 static void
-refill_later(struct disk_images *di)
+on_again(evutil_socket_t fd, short what, void *cookie)
 {
-	static const struct timeval tv = { 0, REFILL_US };
+	(void)fd;
+	(void)what;
+	refill(cookie);
+}
 
-	if (di->usual != 0 && evtimer_add(&di->refill, &tv) == -1)
-		log_warnx("timer");
+/* A mount of that size, from the stock or made now; -1. */
+static int
+mount_get(struct disk_images *di, uint64_t bytes)
+{
+	uint64_t end = io_mono_us() + WAIT_MS * 1000;
+	int mnt = -1;
+
+	if (bytes == di->usual && di->nstock > 0)
+		return (di->stock[--di->nstock]);
+	if (bytes == di->usual && di->asked > 0)
+		errno = 0;
+	else if (ask(di, bytes) == -1)
+		return (-1);
+	else if (bytes == di->usual)
+		di->asked++;
+	while (io_mono_us() < end) {
+		if (hear(di, WAIT_MS, &mnt) == -1)
+			return (-1);
+		if (mnt != -1)
+			return (mnt);
+		if (bytes == di->usual && di->nstock > 0)
+			return (di->stock[--di->nstock]);
+	}
+	errno = ETIMEDOUT;
+	return (-1);
 }
 
 static void
 try(struct disk_images *di)
 {
+	int mnt;
+
 	if (geteuid() != 0) {
 		snprintf(di->note, sizeof(di->note), "an ordinary user cannot "
 		    "mount the file systems that hold a job to it");
 		return;
 	}
-	if (disk_make(di, di->usual != 0 ? di->usual : DISK_MIN,
-	    &di->stock[0]) == -1) {
+	mnt = mount_get(di, di->usual != 0 ? di->usual : DISK_MIN);
+	if (mnt == -1) {
 		snprintf(di->note, sizeof(di->note), "a file system on a loop "
 		    "device could not be made: %s%s", strerror(errno),
 		    errno == ENOENT ? " (is e2fsprogs installed, and "
 		    "/dev/loop-control there?)" : "");
+		maker_stop(di);
 		return;
 	}
-	if (di->usual != 0)
-		di->nstock = 1;
-	else
-		disk_drop(&di->stock[0]);
-	refill_later(di);
+	io_close(&mnt);
+	refill(di);
 }
 
 struct disk_images *
 disk_images_open(struct event_base *base, int state, uint64_t usual)
 {
 	struct disk_images *di;
-	size_t i;
 
 	if ((di = calloc(1, sizeof(*di))) == NULL)
 		return (NULL);
-	for (i = 0; i < NCLASS; i++)
-		di->class[i].fd = -1;
-	evtimer_assign(&di->refill, base, on_refill, di);
+	di->base = base;
+	di->chan = -1;
 	di->usual = usual >= DISK_MIN && usual <= DISK_MAX ? usual : 0;
+	if ((di->again = evtimer_new(base, on_again, di)) == NULL) {
+		free(di);
+		return (NULL);
+	}
 	if ((mkdirat(state, "images", 0700) == -1 && errno != EEXIST) ||
 	    (di->dir = openat(state, "images", O_RDONLY | O_DIRECTORY |
 	    O_NOFOLLOW | O_CLOEXEC)) == -1) {
@@ -373,15 +271,12 @@ disk_images_open(struct event_base *base, int state, uint64_t usual)
 void
 disk_images_close(struct disk_images *di)
 {
-	size_t i;
-
 	if (di == NULL)
 		return;
-	event_del(&di->refill);
-	for (i = 0; i < NCLASS; i++)
-		io_close(&di->class[i].fd);
+	event_free(di->again);
 	while (di->nstock > 0)
-		disk_drop(&di->stock[--di->nstock]);
+		io_close(&di->stock[--di->nstock]);
+	maker_stop(di);
 	io_close(&di->dir);
 	free(di);
 }
@@ -401,14 +296,12 @@ disk_take(struct disk_images *di, uint64_t bytes, uint32_t uid, uint32_t gid,
 		errno = ERANGE;
 		return (-1);
 	}
-	if (bytes == di->usual && di->nstock > 0)
-		*d = di->stock[--di->nstock];
-	else if (disk_make(di, bytes, d) == -1)
+	if ((d->mnt = mount_get(di, bytes)) == -1)
 		return (-1);
-	if (di->nstock < STOCK)
-		refill_later(di);
-	if (fchown(d->dir, uid, gid) == -1) {
-		disk_drop(d);
+	refill(di);
+	if ((d->dir = openat(d->mnt, ".", O_RDONLY | O_DIRECTORY |
+	    O_CLOEXEC)) == -1 || fchown(d->dir, uid, gid) == -1) {
+		disk_drop(di, d);
 		return (-1);
 	}
 	return (0);
@@ -421,7 +314,7 @@ disk_full(const struct disk *d)
 
 	if (d->dir == -1 || fstatfs(d->dir, &sfs) == -1)
 		return (JOB_LIMIT_NONE);
-	if (sfs.f_bavail * BLOCK <= SLACK)
+	if (sfs.f_bavail * DISK_BLOCK <= DISK_SLACK)
 		return (JOB_LIMIT_DISK);
 	return (sfs.f_ffree <= SLACK_INODES ? JOB_LIMIT_INODES :
 	    JOB_LIMIT_NONE);
@@ -434,20 +327,20 @@ disk_used(const struct disk *d)
 
 	if (d->dir == -1 || fstatfs(d->dir, &sfs) == -1)
 		return (0);
-	return ((sfs.f_blocks - sfs.f_bfree) * BLOCK);
+	return ((sfs.f_blocks - sfs.f_bfree) * DISK_BLOCK);
 }
 
-/*
- * Shutting a file system down keeps unmounting from writing to the image what
- * will be forgotten with it.
- */
+/* Whoever has the last of its descriptors waits for its unmounting. */
 void
-disk_drop(struct disk *d)
+disk_drop(struct disk_images *di, struct disk *d)
 {
-	uint32_t how = SHUTDOWN_NOFLUSH;
+	struct disk_msg m = { .op = DISK_DROP };
 
-	if (d->dir != -1 && ioctl(d->dir, SHUTDOWN, &how) == -1)
-		log_debug("a job's disk: %s", strerror(errno));
-	io_close(&d->dir);
 	io_close(&d->mnt);
+	if (d->dir == -1)
+		return;
+	if (di == NULL || di->chan == -1 || chan_send_wait(di->chan,
+	    (const uint8_t *)&m, sizeof(m), &d->dir, 1) == -1)
+		disk_shut(&d->dir);
+	io_close(&d->dir);
 }

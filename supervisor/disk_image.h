@@ -43,8 +43,8 @@ const char *disk_images_note(const struct disk_images *);
 /**
  * disk_take(di, bytes, uid, gid, d):
  * An empty file system that holds ${bytes} (DISK_MIN to DISK_MAX) and at most
- * 1 MiB more, its root directory owned by ${uid} and ${gid}.  Takes less than a
- * millisecond, but for the first of its size class.  0, or -1 with errno
+ * 1 MiB more, its root directory owned by ${uid} and ${gid}.  One that is not
+ * in stock is waited for, about a millisecond.  0, or -1 with errno
  * (ERANGE: no such size).
  */
 int disk_take(struct disk_images *, uint64_t, uint32_t, uint32_t,
@@ -57,10 +57,10 @@ enum job_limit disk_full(const struct disk *);
 uint64_t disk_used(const struct disk *);
 
 /**
- * disk_drop(d):
+ * disk_drop(di, d):
  * Nobody needs what is in it: not written back, and gone with the last
  * descriptor and mount.  Without one it does nothing.
  */
-void disk_drop(struct disk *);
+void disk_drop(struct disk_images *, struct disk *);
 
 #endif /* !ERRAND_DISK_IMAGE_H */

@@ -116,7 +116,7 @@ sandbox_free(struct sandbox *b)
 	io_close(&b->keeper_fd);
 	io_close(&b->pid1_fd);
 	cgroup_free(b->cgroup);
-	disk_drop(&b->disk);
+	disk_drop(b->sup->disks, &b->disk);
 	free(b);
 	errno = e;
 }

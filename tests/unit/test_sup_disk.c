@@ -177,7 +177,7 @@ test_limit_holds(void **state)
 		assert_true(n <= sizes[i] + MIB);
 		assert_int_equal(disk_full(&d), JOB_LIMIT_DISK);
 		assert_true(disk_used(&d) >= n);
-		disk_drop(&d);
+		disk_drop(w->di, &d);
 	}
 }
 
@@ -195,7 +195,7 @@ test_inodes_hold(void **state)
 	n = fill_inodes(&d, UID);
 	assert_true(n <= sfs.f_files && n + 100 >= sfs.f_files);
 	assert_int_equal(disk_full(&d), JOB_LIMIT_INODES);
-	disk_drop(&d);
+	disk_drop(w->di, &d);
 }
 
 static void
@@ -232,7 +232,7 @@ test_fresh(void **state)
 		assert_int_equal(fstatfs(d.dir, &sfs), 0);
 		assert_true(disk_used(&d) < MIB);
 		(void)fill(&d, UID);
-		disk_drop(&d);
+		disk_drop(w->di, &d);
 		assert_int_equal(d.mnt, -1);
 		event_base_loop(w->base, EVLOOP_NONBLOCK);
 	}
@@ -252,7 +252,7 @@ test_nothing_left(void **state)
 	assert_true(loops(w->path) >= 6);
 	for (i = 0; i < 6; i++) {
 		(void)fill(&d[i], UID);
-		disk_drop(&d[i]);
+		disk_drop(w->di, &d[i]);
 	}
 	disk_images_close(w->di);
 	for (i = 0; i < 1000 && loops(w->path) > 0; i++)
