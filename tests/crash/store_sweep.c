@@ -49,6 +49,7 @@ struct sweep {
 	unsigned int lost;      /* names */
 };
 
+__attribute__((format(printf, 1, 2)))
 static void
 run(const char *fmt, ...)
 {
