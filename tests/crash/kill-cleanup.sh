@@ -2,7 +2,7 @@
 # Whatever process of ours is killed, whenever: nothing of a job is left on the
 # host.  ERRAND_KILLS is how many are killed, ERRAND_SEED repeats a run.
 
-# shellcheck disable=SC2086,SC2154
+# shellcheck disable=SC2034,SC2086,SC2154
 . "$(dirname "$0")/../lib.sh"
 need_root
 need_program python3

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Sandboxes that are ready before their jobs: that they are used, by whom, what
 # holds in them, and that nothing of them is left.
-# shellcheck disable=SC2154
+# shellcheck disable=SC2016,SC2154
 
 . "$(dirname "$0")/../lib.sh"
 need_root
@@ -23,7 +23,7 @@ figure() {
 	errandctl --json status | tr '{' '\n' | grep '"cold":' |
 	    sed -n "s/.*\"$1\":\"\{0,1\}\([^\",}]*\).*/\1/p"
 }
-has() { [ "$(figure "$1")" "$2" "$3" ]; }
+has() { test "$(figure "$1")" "$2" "$3"; }
 # pids NAME UID: of keepers or pids 1 of that tenant, the dead that nobody reaps
 # left out
 pids() { pgrep -r S,R,D -u "$2" -x "errand-$1"; }

@@ -5,7 +5,7 @@
 small_store() {
 	[ -x "$BUILD-crash/bin/errand-store" ] || skip_all \
 	    "needs $BUILD-crash/bin/errand-store (make tests)"
-	mkdir -p -m 755 "$T/bin"
+	mkdir -m 755 "$T/bin"
 	cp "$BIN"/errand* "$T/bin/"
 	cp -f "$BUILD-crash/bin/errand-store" "$T/bin/errand-store"
 	printf '%s\n' "$1" >"$T/bin/crash.conf"
