@@ -235,6 +235,11 @@ state_open(struct sup *sup)
 	    (sup->logs_fd = sub_open(sup, "logs", 0700)) == -1 ||
 	    (sup->work_fd = sub_open(sup, "run", 0711)) == -1)
 		return (-1);
+	/* What is flushed in them is lost without their own names. */
+	if (fsync(sup->state_fd) == -1) {
+		log_warn("%s", sup->cfg->state_dir);
+		return (-1);
+	}
 	return (0);
 }
 
