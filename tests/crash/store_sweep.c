@@ -6,6 +6,7 @@
  *
  *	store_sweep [-s seed] [-e] -l log directory MODE [CALL...]
  *	store_sweep [-s seed] -l log directory point NAME...
+ *	store_sweep [-s seed] -l log directory inodes
  *
  * MODE: kill, EIO, ENOSPC; lose: killed, and what was made or renamed in a
  * directory that was not flushed afterwards is gone.  The store has something
@@ -317,6 +318,49 @@ sweep_points(struct sweep *s, char *const *names, int count)
 	free(reached);
 }
 
+/*
+ * No inode is left for another pack: what needs one is refused, what does not
+ * goes on, and when there are inodes again nothing has to be done.
+ */
+static void
+no_inodes(struct sweep *s)
+{
+	struct load *l = &s->l;
+	uint64_t refused = 0;
+	char path[300];
+	int i, status, fd = 0;
+
+	run("cp -a '%s/base' '%s/store'; mkdir '%s/fill'", s->dir, s->dir,
+	    s->dir);
+	(void)snprintf(l->d.dir, sizeof(l->d.dir), "%s/store", s->dir);
+	world_copy(&s->w, &s->base);
+	l->w = &s->w;
+	assert_int_equal(scene_start(l), 0);
+	for (i = 0; fd != -1; i++) {
+		(void)snprintf(path, sizeof(path), "%s/fill/%d", s->dir, i);
+		fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+		if (fd != -1)
+			close(fd);
+	}
+	l->lame = 1;
+	for (i = 0; i < 6 && !l->over; i++) {
+		scene_ask(l, INGEST, 2);
+		scene_ask(l, SETTLE, 1);
+	}
+	if (l->over)
+		rig_broken("the store ended for want of inodes");
+	refused = l->refused;
+	if (refused == 0)
+		rig_trouble("no want of inodes");
+	run("rm -r '%s/fill'", s->dir);
+	scene_works(l);
+	if ((status = scene_end(l, 0)) != 0)
+		rig_broken("the store ends with %d", status);
+	look(s);
+	(void)printf("# %llu requests refused\n",
+	    (unsigned long long)refused);
+}
+
 static void
 options(struct sweep *s, int argc, char **argv)
 {
@@ -354,7 +398,8 @@ make_tmpfs(const struct sweep *s)
 		return;
 	if (unshare(CLONE_NEWNS) == -1 ||
 	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == -1 ||
-	    mount("tmpfs", s->dir, "tmpfs", 0, "mode=711") == -1)
+	    mount("tmpfs", s->dir, "tmpfs", 0, strcmp(s->mode, "inodes") == 0 ?
+	    "mode=711,nr_inodes=200" : "mode=711") == -1)
 		rig_trouble("a tmpfs: %s", strerror(errno));
 }
 
@@ -369,7 +414,10 @@ main(int argc, char **argv)
 	make_tmpfs(&s);
 	world_init(&s.base, rig.seed);
 	world_init(&s.w, rig.seed);
-	if (strcmp(s.mode, "point") == 0)
+	if (strcmp(s.mode, "inodes") == 0) {
+		make_base(&s, BASE_TAIL);
+		no_inodes(&s);
+	} else if (strcmp(s.mode, "point") == 0)
 		sweep_points(&s, argv + optind + 2, argc - optind - 2);
 	else {
 		make_base(&s, s.empty ? BASE_EMPTY : BASE_TAIL);
