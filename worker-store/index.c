@@ -27,6 +27,9 @@
 /* A commit flushes the pages, and then the one that names them. */
 #define COMMIT_FLUSHES  2
 
+/* Pages at the end of the file that may never have been written. */
+#define UNWRITTEN_MAX   64
+
 /* Less than this many free bytes is a full disk. */
 #define FULL_BELOW      (256ULL * 1024)
 
@@ -271,7 +274,28 @@ err0:
 	return (-1);
 }
 
-/* Pages that the file should have and has not would end the process. */
+/*
+ * Give the file the pages that it lacks at its end.  Read as zeros, they are
+ * no pages for LMDB, which says so should one of them be in use.
+ */
+static int
+lengthen(const struct ix *ix, uint64_t want)
+{
+	int fd, rc;
+
+	if ((fd = openat(ix->dirfd, "data.mdb", O_WRONLY | O_CLOEXEC |
+	    O_NOFOLLOW)) == -1)
+		return (-1);
+	rc = ftruncate(fd, (off_t)want);
+	io_close(&fd);
+	return (rc);
+}
+
+/*
+ * Pages that the file should have and has not would end the process.  A few at
+ * its end may never have been written: LMDB gives numbers to pages that a
+ * transaction takes and frees again.  More were cut off.
+ */
 static int
 whole(const struct ix *ix, const MDB_envinfo *info)
 {
@@ -284,6 +308,12 @@ whole(const struct ix *ix, const MDB_envinfo *info)
 	}
 	if ((uint64_t)sb.st_size >= want)
 		return (0);
+	if (want - (uint64_t)sb.st_size <= UNWRITTEN_MAX * ix->page) {
+		if (lengthen(ix, want) == 0)
+			return (0);
+		log_warn("index/data.mdb");
+		return (-1);
+	}
 	log_warnx("index: the file has %" PRIu64 " bytes and should have %"
 	    PRIu64, (uint64_t)sb.st_size, want);
 	errno = EUCLEAN;
