@@ -126,7 +126,7 @@ config_defaults(struct config *c)
 		.cpus_milli = online() * 1000,
 		.pids = 2048,
 		.memory = half_memory(),
-		.disk = 8192 * MIB,
+		.disk = 0,      /* a file system for each job: by choice */
 		.runtime_us = HOUR,
 		.cpu_us = 0,
 		.log_bytes = 64 * MIB,
