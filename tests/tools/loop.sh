@@ -25,7 +25,7 @@ loop_done() {
 		umount -l "$test_mount"
 	done
 	for test_dev in $loop_devices; do
-		losetup -d "$test_dev"
+		wait_for 10 losetup -d "$test_dev"
 	done
 	return "$test_status"
 }
