@@ -39,7 +39,7 @@ empty(int dirfd, int is_packs)
 	struct dirent *de;
 	struct stat sb;
 	uint64_t sum = 0;
-	DIR *d;
+	DIR *d = NULL;
 	int fd;
 
 	must((fd = dup(dirfd)) != -1 && (d = fdopendir(fd)) != NULL);
