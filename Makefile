@@ -74,6 +74,15 @@ LIBS_errand	     = libsodium libprotobuf-c libzstd libconfuse jansson
 LIBS_errandctl	     = libsodium libprotobuf-c libzstd libconfuse jansson
 libs	= -Wl,--as-needed $(shell $(PKG_CONFIG) --libs $(1))
 
+# What is started for each command carries its libraries, where their archives
+# are installed: finding and relocating five shared ones was most of the time
+# until main.  STATIC= links all of them as shared.
+STATIC	= errand errand-snapshot
+static	= $(if $(SAN)$(FUZZ)$(COV),,$(filter $(1),$(STATIC)))
+linked	= $(if $(call static,$(1)),-Wl$(comma)-Bstatic $(call libs,$(LIBS_$(1))) \
+	  -Wl$(comma)-Bdynamic,$(call libs,$(LIBS_$(1))))
+comma	= ,
+
 # Objects.  A directory's archive holds everything but the program's own main
 # part, so that tests can link any file of it.
 objs	= $(patsubst %.c,$(B)/%.o,$(1))
@@ -120,7 +129,7 @@ $(PROGS): $(BASE)
 	@mkdir -p $(@D)
 	$(say)
 	$(Q)$(LINK) -o $@ $(filter %.o,$^) -Wl,--start-group \
-	    $(filter %.a,$^) -Wl,--end-group $(call libs,$(LIBS_$(@F)))
+	    $(filter %.a,$^) -Wl,--end-group $(call linked,$(@F))
 
 $(B)/%.a:
 	@mkdir -p $(@D)
