@@ -19,7 +19,7 @@ echo x >x
 echo plain >plain/file
 echo secret >secret/file
 echo gone >gone/file
-start_daemon 'slots = 4'
+start_daemon 'slots = 4' 'idle_sandboxes = 0'
 tree_files=$(find . -type f | wc -l)
 
 field() {

@@ -26,13 +26,13 @@ root=
 # Ids of its own: processes are found by them.
 base=$((1900000000 + $$ % 10000 * 10000))
 if [ -n "$root" ]; then
-	start_daemon 'slots = 4' \
+	start_daemon 'slots = 4' 'idle_sandboxes = 0' \
 	    "tenant_uids = \"$base-$((base + 999))\"" \
 	    "worker_uids = \"$((base + 1000))-$((base + 1255))\""
 	errandctl tenant add alpha --uid 0 --net host >/dev/null
 	errandctl tenant add beta --uid 1000 >/dev/null
 else
-	start_daemon 'slots = 4'
+	start_daemon 'slots = 4' 'idle_sandboxes = 0'
 fi
 
 field() {
