@@ -219,8 +219,9 @@ view_change(int tree, uint64_t bytes, const char **step)
 	if (bytes != 0 && mount(NULL, "/tmp", NULL, MS_REMOUNT | MS_NOSUID |
 	    MS_NODEV, size) == -1)
 		return (failed(step, "the size of /tmp"));
-	if (tree != -1 && mnt_attach(tree, AT_FDCWD,
-	    "/workspace") == -1)
+	/* Not over the empty one: what the host calls that would be told. */
+	if (tree != -1 && (umount2("/workspace", MNT_DETACH) == -1 ||
+	    mnt_attach(tree, AT_FDCWD, "/workspace") == -1))
 		return (failed(step, "mounting the workspace"));
 	return (0);
 }
