@@ -10,7 +10,11 @@ need_program git
 start_daemon
 
 # arrived: the paths in the workspace of a job, one a line
-arrived() { errand -q "$@" -- find . -mindepth 1 | sed 's|^\./||' | LC_ALL=C sort; }
+# What is there but the host's stand-in for .git.
+arrived() {
+	errand -q "$@" -- find . -mindepth 1 -path ./.git -prune -o -print |
+	    sed 's|^\./||' | LC_ALL=C sort
+}
 commit() { git add -A && git commit -q -m "${1:-x}"; }
 
 # --- Git work trees ---
