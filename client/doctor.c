@@ -156,13 +156,32 @@ nothing(void)
 	return (0);
 }
 
+/* Is nothing mounted on what we call the root? */
+static int
+root_unmounted(void)
+{
+	uint8_t *buf;
+	size_t len;
+	int has;
+
+	if (io_file_read(AT_FDCWD, "/proc/self/mountinfo", 1 << 20, &buf,
+	    &len) == -1)
+		return (0);
+	has = strstr((const char *)buf, " / / ") != NULL;
+	free(buf);
+	return (!has);
+}
+
+/* Below another root than pid 1's, where that may be looked at. */
 static int
 in_chroot(void)
 {
 	struct stat root, top;
 
-	return (stat("/", &root) == 0 && stat("/proc/1/root", &top) == 0 &&
-	    (root.st_dev != top.st_dev || root.st_ino != top.st_ino));
+	if (stat("/", &root) == 0 && stat("/proc/1/root", &top) == 0)
+		return (root.st_dev != top.st_dev ||
+		    root.st_ino != top.st_ino);
+	return (root_unmounted());
 }
 
 /* Why user namespaces are closed, as far as a setting tells. */
