@@ -20,7 +20,11 @@ chmod 755 "$T/bait"
 bait() { printf '%s %s' "$T/bait" "$1"; }
 
 # sent: the files that a job finds, in one line
-sent() { errand -q -- find . -type f -printf '%P\n' | LC_ALL=C sort | tr '\n' ' '; }
+# beside the host's stand-in for .git
+sent() {
+	errand -q -- find . -path ./.git -prune -o -type f -printf '%P\n' |
+	    LC_ALL=C sort | tr '\n' ' '
+}
 
 # nothing_runs TEXT FILES: nothing is run, and these files are sent
 nothing_runs() {
