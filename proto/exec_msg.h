@@ -10,7 +10,8 @@
 /* Supervisor and errand-exec (fd 3). */
 enum exec_op {
 	EXEC_HELLO = 1,         /* worker's first */
-	EXEC_PREPARE,           /* sup: + 1 fd: job channel.  Make a keeper and
+	EXEC_PREPARE,           /* sup: + 1 or 2 fds: job channel, a mount for
+				 * what the job writes.  Make a keeper and
 				 * its sandbox, for one job of this tenant */
 	EXEC_GONE,              /* exec: a keeper has ended */
 	EXEC_OP__MAX
