@@ -13,6 +13,7 @@
 #include "lib/io.h"
 #include "lib/log.h"
 #include "roles.h"
+#include "sandbox_leave.h"
 #include "sandbox_pool.h"
 #include "sup.h"
 
@@ -56,6 +57,9 @@ on_gone_msg(struct exec_link *x, const struct exec_msg *m)
 	if ((b = sandbox_pool_find(x->sup->sandboxes,
 	    m->u.gone.sandbox)) != NULL)
 		sandbox_gone(b, m->u.gone.status);
+	else
+		leavers_gone(x->sup->leavers, m->u.gone.sandbox,
+		    m->u.gone.status);
 	return (0);
 }
 
@@ -101,6 +105,7 @@ on_gone(void *cookie)
 	x->note[0] = '\0';
 	jobs_exec_lost(x->sup->jobs);
 	sandbox_pool_exec_lost(x->sup->sandboxes);
+	leavers_lost(x->sup->leavers);
 }
 
 static void

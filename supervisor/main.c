@@ -51,6 +51,7 @@
 #include "pool.h"
 #include "priv.h"
 #include "sandbox_pool.h"
+#include "sandbox_leave.h"
 #include "serve.h"
 #include "state.h"
 #include "stop.h"
@@ -284,6 +285,8 @@ acquire(struct sup *sup, const struct options *o)
 	if ((sup->disks = disk_images_open(sup->base, sup->state_fd,
 	    sup->cfg->defaults.disk)) == NULL)
 		fatal("disks");
+	if ((sup->leavers = leavers_new(sup)) == NULL)
+		fatal("leavers");
 	workdir_sweep_priv(sup->work_fd);
 }
 
@@ -322,6 +325,7 @@ release(struct sup *sup)
 	keep_free(sup->keep);
 	cgroups_close(sup->cgroups);
 	disk_images_close(sup->disks);
+	leavers_free(sup->leavers);
 	tenants_close(sup->tenants);
 	state_close(sup);
 	event_del(&ev_term);

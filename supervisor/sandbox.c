@@ -17,6 +17,7 @@
 #include "lib/io.h"
 #include "lib/log.h"
 #include "sandbox.h"
+#include "sandbox_leave.h"
 #include "sandbox_pool.h"
 #include "sup.h"
 #include "tenants.h"
@@ -104,6 +105,19 @@ err1:
 	return (NULL);
 }
 
+/* Nobody will say how its keeper ended when errand-exec has ended too. */
+static void
+leave(const struct sandbox *b)
+{
+	const char *why;
+
+	if (exec_link_ready(b->sup->exec, &why))
+		leavers_add(b->sup->leavers, b->id,
+		    b->key.tenant->conf.host_uid);
+	else if (pidfd_dead(b->keeper_fd))
+		sandbox_orphan(b);
+}
+
 void
 sandbox_free(struct sandbox *b)
 {
@@ -112,6 +126,8 @@ sandbox_free(struct sandbox *b)
 	if (b == NULL)
 		return;
 	sandbox_pool_remove(b->sup->sandboxes, b);
+	if (!b->gone && b->keeper_fd != -1)
+		leave(b);
 	chan_free(b->chan);
 	io_close(&b->keeper_fd);
 	io_close(&b->pid1_fd);
@@ -178,6 +194,7 @@ void
 sandbox_gone(struct sandbox *b, int status)
 {
 	log_debug("sandbox %s: keeper ended with %d", b->id, status);
+	b->gone = 1;
 	if (b->phase == KEEPER_NEW)
 		sandbox_lost(b, "its sandbox could not be made");
 	else if (b->job == NULL)

@@ -65,6 +65,7 @@ struct sandbox {
 	struct job_limits limits;
 	uint64_t cpu_made;      /* microseconds that making it took */
 	uint64_t asked_us;      /* monotonic: when PREPARE was sent */
+	uint8_t gone;           /* GONE came */
 	struct job *job;        /* whose it is, or NULL: it waits for one */
 };
 

@@ -11,6 +11,7 @@ struct disk_images;
 struct event_base;
 struct exec_link;
 struct jobs;
+struct leavers;
 struct keep;
 struct listeners;
 struct pool;
@@ -33,6 +34,7 @@ struct sup {
 	struct tenants *tenants;
 	struct cgroups *cgroups;
 	struct disk_images *disks;
+	struct leavers *leavers;
 	struct store_client *store;
 	struct exec_link *exec;
 	struct pool *pool;

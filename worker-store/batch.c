@@ -47,6 +47,7 @@ struct batch {
 	uint64_t since;         /* when the first one came */
 	struct event *ev;
 	struct event *timer;
+	uint64_t held;          /* since when objects are pending */
 };
 
 void
@@ -129,8 +130,12 @@ void
 batch_touch(struct batch *b)
 {
 	static const struct timeval idle = { 0, BATCH_IDLE_US };
+	uint64_t now = io_mono_us();
 
-	if (pending_due(b->st->pending))
+	/* A slow upload that never pauses is not to be lost with the store. */
+	if (!evtimer_pending(b->timer, NULL))
+		b->held = now;
+	if (pending_due(b->st->pending) || now - b->held >= BATCH_HOLD_US)
 		event_active(b->ev, EV_TIMEOUT, 0);
 	else if (event_add(b->timer, &idle) == -1)
 		(void)batch_run(b);

@@ -26,6 +26,7 @@ struct walk;
 #define BATCH_REQUESTS  4096
 #define BATCH_AGE_US    5000
 #define BATCH_IDLE_US   50000           /* pending objects without a request */
+#define BATCH_HOLD_US   500000          /* and with others that keep coming */
 
 enum job_req_state {
 	REQ_WRITE,              /* to be written */

@@ -14,6 +14,7 @@
 #include <getopt.h>
 #include <sched.h>
 
+#include "alone.h"
 #include "verify.h"
 
 /* From linux/fs.h of newer kernels, and xfs_fs.h: the same for both. */
@@ -41,8 +42,7 @@ struct power {
 static void
 fs_alone(void)
 {
-	if (unshare(CLONE_NEWNS) == -1 ||
-	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == -1)
+	if (mounts_alone() == -1)
 		rig_trouble("mounts of its own: %s", strerror(errno));
 }
 

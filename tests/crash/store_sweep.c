@@ -19,6 +19,7 @@
 #include <getopt.h>
 #include <sched.h>
 
+#include "alone.h"
 #include "lib/crash.h"
 #include "lose.h"
 #include "scene.h"
@@ -396,8 +397,7 @@ make_tmpfs(const struct sweep *s)
 {
 	if (geteuid() != 0)
 		return;
-	if (unshare(CLONE_NEWNS) == -1 ||
-	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == -1 ||
+	if (mounts_alone() == -1 ||
 	    mount("tmpfs", s->dir, "tmpfs", 0, strcmp(s->mode, "inodes") == 0 ?
 	    "mode=711,nr_inodes=200" : "mode=711") == -1)
 		rig_trouble("a tmpfs: %s", strerror(errno));

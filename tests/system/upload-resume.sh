@@ -78,6 +78,7 @@ link 0
 ERRAND_HOST=unix:$T/cut.sock "$BIN/errand" -q -- true >"$T/out" 2>&1 &
 pid=$!
 # The store has taken a part of it by the time its use says so.
+commits() { errandctl --json status | "$TOOLS/jget" store.commits; }
 used() { errand info --json | "$TOOLS/jget" used.store_bytes; }
 before=$(used)
 grown() { [ "$(used)" -gt $((before + SIZE / 4)) ]; }
@@ -97,12 +98,15 @@ check "sends what is missing ($first, then $(sent) bytes)  RES-A4" \
 fresh three
 link 12000000
 before=$(used)
+had=$(commits)
 ERRAND_HOST=unix:$T/cut.sock "$BIN/errand" -q -- sha256sum f >"$T/out" 2>&1 &
 pid=$!
 wait_for 20 lines 1
 store=$(pgrep -P "$daemon_pid" -x errand-store)
+committed() { [ "$(commits)" -gt "$had" ]; }
 grown2() { [ "$(used)" -gt $((before + 9000000)) ]; }
 wait_for 20 grown2
+wait_for 10 committed
 kill -KILL "$store"
 wait $pid
 is "$?" 0 'a store that dies in between'

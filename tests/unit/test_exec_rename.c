@@ -22,6 +22,7 @@
 #include <cmocka.h>
 
 #include "lib/chan.h"
+#include "tests/crash/alone.h"
 #include "worker-exec/rename_dir.h"
 #include "worker-exec/rename_watch.h"
 
@@ -40,8 +41,7 @@ group(void **state)
 	(void)state;
 	snprintf(top, sizeof(top), "/tmp/errand-rename-XXXXXX");
 	assert_non_null(mkdtemp(top));
-	can = geteuid() == 0 && unshare(CLONE_NEWNS) == 0 &&
-	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+	can = geteuid() == 0 && mounts_alone() == 0 &&
 	    mount("tmpfs", top, "tmpfs", 0, NULL) == 0 && chdir(top) == 0;
 	return (0);
 }
