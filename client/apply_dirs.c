@@ -39,9 +39,11 @@ dirs_open(struct apply *a, const char *path, size_t len)
 
 	if (geteuid() == 0 || memchr(path, '/', len) == NULL)
 		return (0);
-	/* Not there yet: it will be made writable. */
+	/* Not there yet, or something else that gives way to it (whether it
+	 * may was looked at before): it will be made writable. */
 	if ((fd = walk_parent(&a->w, path, len, &base)) == -1)
-		return (errno == ENOENT || errno == ENOTDIR ? 0 : -1);
+		return (errno == ENOENT || errno == ENOTDIR ||
+		    errno == ELOOP ? 0 : -1);
 	if (!a->w.moved)
 		return (0);
 	if (fstat(fd, &st) == -1)
