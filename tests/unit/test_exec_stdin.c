@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -204,6 +205,11 @@ terminal(int input)
 {
 	int master;
 
+	/* In a sandbox everybody may open it; on a host often root alone. */
+	if (access("/dev/pts/ptmx", R_OK | W_OK) == -1) {
+		printf("# needs a /dev/pts/ptmx that may be opened\n");
+		skip();
+	}
 	io_close(&out);
 	io_close(&f.to);
 	assert_int_equal(pty_open(24, 80, &master, &out), 0);
