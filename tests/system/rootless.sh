@@ -13,6 +13,13 @@ else
 	uid=$(id -u)
 	u() { env XDG_RUNTIME_DIR="$T/u/run" XDG_STATE_HOME="$T/u/state" "$@"; }
 fi
+# alive PATTERN: the user's processes of such a name, without the dead that nobody
+# has waited for
+alive() {
+	ps -u "$uid" -o pid=,stat=,comm= |
+	    awk -v name="$1" '$2 !~ /^Z/ && $3 ~ name { print $1 }'
+}
+none_alive() { [ -z "$(alive "$1")" ]; }
 unset ERRAND_HOST
 mkdir -m 700 "$T/u" "$T/u/run" "$T/u/state" "$T/u/tree"
 [ "$(id -u)" -ne 0 ] || chown -R "$uid" "$T/u"
@@ -23,7 +30,7 @@ fi
 sock=$T/u/run/errand/errand.sock
 u setsid "$BIN/errandd" --user -d >>"$T/errandd.log" 2>&1 </dev/null &
 check 'it starts' wait_for 20 u "$BIN/errandctl" -s "$T/u/run/errand/control.sock" status
-daemon_pid=$(pgrep -o -u "$uid" -x errandd)
+daemon_pid=$(alive '^errandd$' | head -n 1)
 u "$BIN/errandctl" -s "$T/u/run/errand/control.sock" --json status >"$T/json"
 is "$("$TOOLS/jget" rootless <"$T/json")" true 'and says what it is'
 is "$(stat -c '%a %u' "$sock")" "600 $uid" 'its socket is the user'\''s alone'
@@ -61,7 +68,7 @@ J=$(e -d -- sleep 100)
 group=$daemon_pid
 stop_daemon
 check 'it stops' gone "$group"
-check 'and leaves no process' wait_for 5 sh -c "! pgrep -u $uid -x 'errandd|errand-.*'"
+check 'and leaves no process' wait_for 5 none_alive '^errand'
 is "$(ls -A "$T/u/run/errand" 2>/dev/null)" '' 'no socket'
 is "$(find "$T/u/state/errand/run" -mindepth 3 2>/dev/null | grep -v '/trees' | head -n 3)" '' \
     'and no work area'
@@ -76,7 +83,7 @@ run e -q -- cat f
 is "$rc $(cat "$T/out")" '0 1' 'without a host the client starts one'
 run e -q -- cat f
 is "$rc" 0 'and uses it again'
-daemon_pid=$(pgrep -o -u "$uid" -x errandd)
+daemon_pid=$(alive '^errandd$' | head -n 1)
 p=$daemon_pid
 stop_daemon
 check 'it ends when told to' gone "$p"
