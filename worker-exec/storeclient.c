@@ -15,6 +15,7 @@
 #include "lib/memfd.h"
 #include "lib/objrec.h"
 #include "lib/size.h"
+#include "lib/tree.h"
 #include "proto/client_msg.h"
 #include "proto/limits.h"
 #include "proto/store_msg.h"
@@ -209,7 +210,7 @@ on_get(struct storeclient *sc, struct get *g, const struct store_msg *m,
 	if (memfd_map(*fd, LIMIT_GET_BYTES, &g->map, &g->maplen) == -1 ||
 	    get_check(g, served) == -1)
 		return (storeclient_fail(sc, EPROTO));
-	if (ask_rest(g, served) == -1)
+	if (!g->soft && ask_rest(g, served) == -1)
 		return (storeclient_fail(sc, ENOMEM));
 	g->id = 0;
 	g->n = served;
@@ -436,6 +437,7 @@ storeclient_kick(struct storeclient *sc)
 
 struct pieces {
 	struct storeclient *sc;
+	int soft;
 	struct obj_ref refs[PIECES];
 	size_t n;
 };
@@ -443,10 +445,16 @@ struct pieces {
 static int
 pieces_send(struct pieces *p)
 {
+	struct storeclient *sc = p->sc;
 	size_t n = p->n;
 
 	p->n = 0;
-	return (n == 0 ? 0 : get_send(p->sc, &p->sc->first, p->refs, n));
+	if (n == 0)
+		return (0);
+	if (get_send(sc, p->soft ? &sc->tries : &sc->first, p->refs, n) == -1)
+		return (-1);
+	TAILQ_LAST(&sc->gets, get_head)->soft = (uint8_t)p->soft;
+	return (0);
 }
 
 static int
@@ -454,34 +462,54 @@ piece_add(void *cookie, const struct obj_ref *ref)
 {
 	struct pieces *p = cookie;
 
-	if (ref->kind != OBJ_CHUNK)
+	if (ref->kind != OBJ_CHUNK && ref->kind != OBJ_TREE)
 		return (0);
 	p->refs[p->n++] = *ref;
 	return (p->n == PIECES ? pieces_send(p) : 0);
 }
 
-/*
- * The chunks of a list are wanted next, before what was announced; a list has
- * so few of them that they may all be under way.
- */
-int
-storeclient_want_pieces(struct storeclient *sc, const uint8_t *buf, size_t len)
+/* Is it only a list of parts, chunks of a file or of a wide directory? */
+static int
+in_pieces(enum obj_kind kind, const uint8_t *buf, size_t len)
 {
-	struct pieces p = { .sc = sc };
+	struct tree_iter it;
 
-	if (obj_children(OBJ_LIST, buf, len, piece_add, &p) != 0)
+	return (kind == OBJ_LIST || (kind == OBJ_TREE &&
+	    tree_iter_init(&it, buf, len) == 0 && it.level > 0));
+}
+
+/*
+ * The pieces are wanted next, before what was announced; there are so few of
+ * them that they may all be under way.
+ */
+static int
+want_pieces(struct storeclient *sc, enum obj_kind kind, const uint8_t *buf,
+    size_t len, int soft)
+{
+	struct pieces p = { .sc = sc, .soft = soft };
+
+	if (!in_pieces(kind, buf, len))
+		return (0);
+	if (obj_children(kind, buf, len, piece_add, &p) != 0)
 		return (-1);
 	return (pieces_send(&p));
 }
 
-/* The request whose next object is ${ref}, or NULL. */
+int
+storeclient_want_pieces(struct storeclient *sc, const uint8_t *buf, size_t len)
+{
+
+	return (want_pieces(sc, OBJ_LIST, buf, len, 0));
+}
+
+/* The request of that kind whose next object is ${ref}, or NULL. */
 static struct get *
-get_find(struct storeclient *sc, const struct obj_ref *ref)
+get_find(struct storeclient *sc, const struct obj_ref *ref, int soft)
 {
 	struct get *g;
 
 	TAILQ_FOREACH(g, &sc->gets, link) {
-		if (obj_ref_equal(&g->refs[g->next], ref))
+		if (g->soft == soft && obj_ref_equal(&g->refs[g->next], ref))
 			return (g);
 	}
 	return (NULL);
@@ -533,7 +561,7 @@ storeclient_fetch_alone(struct storeclient *sc, const struct obj_ref *ref,
 
 	if (storeclient_kick(sc) == -1)
 		return (-1);
-	if ((g = get_find(sc, ref)) == NULL &&
+	if ((g = get_find(sc, ref, 0)) == NULL &&
 	    (g = get_alone(sc, ref)) == NULL)
 		return (-1);
 	while (g->id != 0) {
@@ -552,8 +580,7 @@ storeclient_fetch(void *cookie, const struct obj_ref *ref, uint8_t *buf,
 
 	if (storeclient_fetch_alone(sc, ref, buf, len) == -1)
 		return (-1);
-	if (ref->kind == OBJ_LIST &&
-	    storeclient_want_pieces(sc, buf, *len) == -1)
+	if (want_pieces(sc, (enum obj_kind)ref->kind, buf, *len, 0) == -1)
 		return (-1);
 	return (storeclient_kick(sc));
 }
@@ -565,10 +592,12 @@ storeclient_try(void *cookie, const struct obj_ref *ref, uint8_t *buf,
 	struct storeclient *sc = cookie;
 	struct get *g;
 
-	if (get_send(sc, &sc->first, ref, 1) == -1)
-		return (-1);
-	g = TAILQ_LAST(&sc->gets, get_head);
-	g->soft = 1;
+	if ((g = get_find(sc, ref, 1)) == NULL) {
+		if (get_send(sc, &sc->tries, ref, 1) == -1)
+			return (-1);
+		g = TAILQ_LAST(&sc->gets, get_head);
+		g->soft = 1;
+	}
 	while (g->id != 0) {
 		if (storeclient_wait(sc) == -1)
 			return (-1);
@@ -579,5 +608,5 @@ storeclient_try(void *cookie, const struct obj_ref *ref, uint8_t *buf,
 		return (-1);
 	}
 	get_take(sc, g, buf, len);
-	return (0);
+	return (want_pieces(sc, (enum obj_kind)ref->kind, buf, *len, 1));
 }

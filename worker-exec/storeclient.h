@@ -39,8 +39,8 @@ int storeclient_hungry_chunks(const struct storeclient *);
 /* Send what was asked for as far as there is room under way.  0 or -1. */
 int storeclient_kick(struct storeclient *);
 
-/* An obj_fetch_fn; the cookie is the storeclient.  The chunks of a list are
- * asked for at once. */
+/* An obj_fetch_fn; the cookie is the storeclient.  The chunks of a list, and
+ * the parts of a wide directory, are asked for at once. */
 int storeclient_fetch(void *, const struct obj_ref *, uint8_t *, size_t *);
 
 /* The same, but whoever wants the chunks of a list asks for them. */

@@ -36,12 +36,13 @@ struct get {
 	size_t maplen;
 	size_t at;              /* of refs[next] in the map */
 	uint8_t soft;           /* that it is not there is no failure */
-	uint8_t refused;        /* answered so; id is 0 then */
+	uint8_t refused;        /* answered so for the first; id is 0 then */
 };
 
 /*
  * Invariants:
  *  1. Every get in the list has next < n, or is the one being fetched from.
+ *     Soft ones may stay until the end: whoever tried gave up.
  *  2. wants[want_at..want_n) of a lane are asked for and in no get.
  *  3. Once failed is set, nothing more is sent.
  */
@@ -58,6 +59,7 @@ struct storeclient {
 
 	TAILQ_HEAD(get_head, get) gets;
 	struct lane first, chunks;
+	struct lane tries;      /* has no wants: pieces of lists that were tried */
 
 	uint8_t *put;           /* records that wait to be sent */
 	size_t put_len, put_cap, put_objects;
