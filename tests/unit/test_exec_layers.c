@@ -487,6 +487,25 @@ test_pile(void **state)
 	node_done(&top);
 }
 
+/* A directory of many parts is asked for in few requests, both sides of it. */
+static void
+test_requests(void **state)
+{
+	struct node top = { .kind = TREE_DIR };
+	unsigned int before;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 400; i++)
+		(void)node_add(&top, TREE_FILE);
+	(void)both(&top, "true");
+	top.kid[200].content++;
+	before = la.gets;
+	assert_true(both(&top, "true") > 1);
+	assert_in_range(la.gets - before, 3, 16);
+	node_done(&top);
+}
+
 /* The same file again and again needs no more than one layer. */
 static void
 test_again(void **state)
@@ -793,6 +812,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_edits),
 		cmocka_unit_test(test_pile),
+		cmocka_unit_test(test_requests),
 		cmocka_unit_test(test_again),
 		cmocka_unit_test(test_base_unknown),
 		cmocka_unit_test(test_base_replaced),
