@@ -7,6 +7,7 @@
 
 #include <sodium.h>
 
+#include "hash_many.h"
 #include "list.h"
 #include "object.h"
 #include "object_internal.h"
@@ -55,6 +56,34 @@ obj_ref_of(enum obj_kind kind, const void *buf, size_t len,
 	ref->kind = (uint8_t)kind;
 	obj_hash(personal_of[kind], buf, len, ref->id);
 	return (0);
+}
+
+int
+obj_refs_of(struct obj_bytes *v, size_t n)
+{
+	struct hash_job jobs[HASH_MANY_MAX];
+	size_t i;
+
+	if (n > HASH_MANY_MAX)
+		goto err0;
+	for (i = 0; i < n; i++) {
+		if (!kind_known(v[i].kind) || v[i].len > OBJ_MAX)
+			goto err0;
+		v[i].ref.kind = (uint8_t)v[i].kind;
+		jobs[i] = (struct hash_job){
+			.buf = v[i].buf,
+			.len = v[i].len,
+			.personal = personal_of[v[i].kind],
+			.out_len = OBJ_ID_LEN,
+			.out = v[i].ref.id
+		};
+	}
+	hash_many(jobs, n);
+	return (0);
+
+err0:
+	errno = EINVAL;
+	return (-1);
 }
 
 int

@@ -44,6 +44,17 @@ typedef int obj_child_fn(void *, const struct obj_ref *);
  */
 int obj_ref_of(enum obj_kind, const void *, size_t, struct obj_ref *);
 
+/* Bytes whose reference is to be computed. */
+struct obj_bytes {
+	enum obj_kind kind;
+	const void *buf;
+	size_t len;
+	struct obj_ref ref;
+};
+
+/* As obj_ref_of of each, HASH_MANY_MAX at most, in a third of the time. */
+int obj_refs_of(struct obj_bytes *, size_t);
+
 /**
  * obj_check(kind, buf, len, why):
  * Check that the bytes are the one canonical encoding of their kind (a chunk

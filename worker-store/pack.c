@@ -21,8 +21,8 @@
 
 #define BUF_LEN         (512U * 1024)
 #define EARLY           (256U * 1024)   /* then the disk may begin */
-#define SAMPLE          512
-#define NOISE           200
+#define SAMPLE          256
+#define NOISE           140
 
 _Static_assert(PACK_REC_HEAD >= OBJREC_HEAD, "squeeze needs the room");
 _Static_assert(BUF_LEN >= EARLY + 2 * (PACK_REC_HEAD + OBJ_MAX),
@@ -123,7 +123,7 @@ packs_use(struct packs *ps)
 	ps->next_fd = -1;
 	ps->number = ps->next_number;
 	ps->committed = ps->synced = ps->written = PACK_HEAD;
-	ps->fill = 0;
+	ps->fill = ps->nbare = 0;
 }
 
 uint32_t
@@ -180,11 +180,20 @@ begin_writing(const struct packs *ps)
 		    SYNC_FILE_RANGE_WRITE);
 }
 
+/* The MACs that headers in the buffer still lack. */
+static void
+seal(struct packs *ps)
+{
+	pack_rec_seal(ps->bare, ps->nbare, ps->key, ps->number);
+	ps->nbare = 0;
+}
+
 int
 pack_write(struct packs *ps)
 {
 	if (ps->fill == 0)
 		return (0);
+	seal(ps);
 	if (io_pwrite(ps->fd, ps->buf, ps->fill, (off_t)ps->written) == -1)
 		return (-1);
 	begin_writing(ps);
@@ -211,7 +220,7 @@ room(struct packs *ps)
 /*
  * Do the bytes look like noise?  Then compressing them is not even tried: that
  * costs more than all the rest of a small object.  SAMPLE random bytes have
- * 221 different values on average, and hardly ever as few as NOISE.
+ * 162 different values on average, and hardly ever as few as NOISE.
  */
 static int
 is_noise(const uint8_t *raw, size_t len)
@@ -271,8 +280,10 @@ place(struct packs *ps, const struct pack_rec *rec, struct pack_loc *loc)
 {
 	uint8_t *at = ps->buf + ps->fill;
 
-	pack_rec_encode(rec, at + PACK_REC_HEAD, ps->key, ps->number,
-	    packs_end(ps), at);
+	pack_rec_fill(rec, at + PACK_REC_HEAD, at);
+	ps->bare[ps->nbare++] = (struct pack_rec_place){ at, packs_end(ps) };
+	if (ps->nbare == HASH_MANY_MAX)
+		seal(ps);
 	loc->pack = ps->number;
 	loc->off = (uint32_t)packs_end(ps);
 	loc->len = rec->len;
@@ -353,6 +364,8 @@ pack_append_journal(struct packs *ps, const uint8_t *p, size_t len)
 void
 pack_rewind(struct packs *ps, uint64_t end)
 {
+	while (ps->nbare > 0 && ps->bare[ps->nbare - 1].off >= end)
+		ps->nbare--;
 	if (end >= ps->written) {
 		ps->fill = (size_t)(end - ps->written);
 		return;

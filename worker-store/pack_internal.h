@@ -1,6 +1,7 @@
 #ifndef ERRAND_PACK_INTERNAL_H
 #define ERRAND_PACK_INTERNAL_H
 
+#include "lib/hash_many.h"
 #include "lib/object.h"
 #include "pack.h"
 
@@ -28,6 +29,8 @@ struct packs {
 	uint64_t written;
 	uint8_t *buf;           /* what comes after written */
 	size_t fill;
+	struct pack_rec_place bare[HASH_MANY_MAX];      /* in buf, no MAC yet */
+	size_t nbare;
 	struct pack_file files[PACK_FILES];
 	uint64_t reads;
 	uint64_t flushes;

@@ -6,6 +6,7 @@
 
 #include <sodium.h>
 
+#include "lib/hash_many.h"
 #include "lib/le.h"
 #include "lib/objrec.h"
 #include "pack_rec.h"
@@ -16,43 +17,52 @@
 #define CHECK_AT        56
 #define MAC_AT          64
 #define FILE_MAC_AT     48
+#define PLACE_LEN       12
 
 static const uint8_t file_magic[8] = "ERRPACK\n";
 
-/* The header bytes before the MAC, and where they are. */
+static const uint8_t person[crypto_generichash_blake2b_PERSONALBYTES] =
+    "errand.pack";
+
+/* What a MAC is of: the header bytes before it, and where they are. */
+static void
+mac_input(const uint8_t *head, size_t len, uint32_t pack, uint64_t off,
+    uint8_t *buf)
+{
+	memcpy(buf, head, len);
+	le_put32(buf + len, pack);
+	le_put64(buf + len + 4, off);
+}
+
 static void
 mac_of(const uint8_t *head, size_t len, const uint8_t *key, uint32_t pack,
     uint64_t off, uint8_t *mac)
 {
-	static const uint8_t person[crypto_generichash_blake2b_PERSONALBYTES] =
-	    "errand.pack";
-	uint8_t buf[MAC_AT + 12];
+	uint8_t buf[MAC_AT + PLACE_LEN];
 
-	memcpy(buf, head, len);
-	le_put32(buf + len, pack);
-	le_put64(buf + len + 4, off);
+	mac_input(head, len, pack, off, buf);
 	(void)crypto_generichash_blake2b_salt_personal(mac, MAC_LEN, buf,
-	    len + 12, key, PACK_KEY_LEN, NULL, person);
+	    len + PLACE_LEN, key, PACK_KEY_LEN, NULL, person);
 }
 
 /* libsodium gives no less than 16 bytes; half of them are plenty here. */
 static void
 check_of(const struct pack_rec *rec, const uint8_t *stored, uint8_t *out)
 {
-	static const uint8_t person[crypto_generichash_blake2b_PERSONALBYTES] =
-	    "errand.stored";
+	static const uint8_t stored_person
+	    [crypto_generichash_blake2b_PERSONALBYTES] = "errand.stored";
 	uint8_t sum[crypto_generichash_blake2b_BYTES_MIN];
 
 	memset(sum, 0, sizeof(sum));
 	if (rec->codec != OBJREC_RAW)
 		(void)crypto_generichash_blake2b_salt_personal(sum,
-		    sizeof(sum), stored, rec->len, NULL, 0, NULL, person);
+		    sizeof(sum), stored, rec->len, NULL, 0, NULL,
+		    stored_person);
 	memcpy(out, sum, CHECK_LEN);
 }
 
 void
-pack_rec_encode(const struct pack_rec *rec, const uint8_t *stored,
-    const uint8_t *key, uint32_t pack, uint64_t off, uint8_t *out)
+pack_rec_fill(const struct pack_rec *rec, const uint8_t *stored, uint8_t *out)
 {
 	le_put32(out, REC_MAGIC);
 	le_put32(out + 4, rec->tenant);
@@ -64,6 +74,36 @@ pack_rec_encode(const struct pack_rec *rec, const uint8_t *stored,
 	le_put32(out + 20, 0);
 	memcpy(out + 24, rec->ref.id, OBJ_ID_LEN);
 	check_of(rec, stored, out + CHECK_AT);
+}
+
+void
+pack_rec_seal(const struct pack_rec_place *places, size_t n,
+    const uint8_t *key, uint32_t pack)
+{
+	uint8_t bufs[HASH_MANY_MAX][MAC_AT + PLACE_LEN];
+	struct hash_job jobs[HASH_MANY_MAX];
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		mac_input(places[i].head, MAC_AT, pack, places[i].off,
+		    bufs[i]);
+		jobs[i] = (struct hash_job){
+			.buf = bufs[i],
+			.len = sizeof(bufs[i]),
+			.personal = (const char *)person,
+			.key = key,
+			.out_len = MAC_LEN,
+			.out = places[i].head + MAC_AT
+		};
+	}
+	hash_many(jobs, n);
+}
+
+void
+pack_rec_encode(const struct pack_rec *rec, const uint8_t *stored,
+    const uint8_t *key, uint32_t pack, uint64_t off, uint8_t *out)
+{
+	pack_rec_fill(rec, stored, out);
 	mac_of(out, MAC_AT, key, pack, off, out + MAC_AT);
 }
 

@@ -52,6 +52,19 @@ struct pack_rec {
 void pack_rec_encode(const struct pack_rec *, const uint8_t *,
     const uint8_t *, uint32_t, uint64_t, uint8_t *);
 
+/*
+ * The same in two steps, of which the second is cheaper for many: all but the
+ * MAC, which depends on the place; then the MACs of up to HASH_MANY_MAX headers
+ * of one pack.
+ */
+struct pack_rec_place {
+	uint8_t *head;
+	uint64_t off;
+};
+void pack_rec_fill(const struct pack_rec *, const uint8_t *, uint8_t *);
+void pack_rec_seal(const struct pack_rec_place *, size_t, const uint8_t *,
+    uint32_t);
+
 /**
  * pack_rec_decode(in, key, pack, off, rec):
  * Check and decode a header found at ${off}.  Return 0, or -1 with errno =

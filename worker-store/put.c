@@ -13,6 +13,7 @@
 #include "index.h"
 #include "index_job.h"
 #include "lease.h"
+#include "lib/hash_many.h"
 #include "lib/io.h"
 #include "lib/memfd.h"
 #include "lib/objrec.h"
@@ -24,6 +25,10 @@
 
 /* Room is made for so much more than a request needs, for those behind it. */
 #define SLACK_PERCENT   30
+
+/* Records are hashed so many at a time, while their bytes fit into a cache. */
+#define WINDOW          HASH_MANY_MAX
+#define WINDOW_BYTES    (512U * 1024)
 
 /* One request, all of whose objects are kept or none. */
 struct put {
@@ -46,11 +51,19 @@ struct parked {
 	int fd;
 };
 
+/* Some records that follow one another, and what their bytes are. */
+struct window {
+	struct objrec recs[WINDOW];
+	struct obj_bytes bytes[WINDOW];
+	size_t n;
+	size_t len;             /* of all in the request, headers included */
+};
+
 /* The id is the store's own, and what the bytes are is checked before. */
 static int
-verify(struct put *p, const struct objrec *rec, const uint8_t *raw)
+verify(struct put *p, const struct objrec *rec, const struct obj_ref *is,
+    const uint8_t *raw)
 {
-	struct obj_ref is;
 	const char *why;
 
 	if (rec->codec != OBJREC_RAW) {
@@ -58,8 +71,7 @@ verify(struct put *p, const struct objrec *rec, const uint8_t *raw)
 		    "an object came compressed: send its plain bytes");
 		return (-1);
 	}
-	if (obj_ref_of(rec->ref.kind, raw, rec->raw_len, &is) == -1 ||
-	    !obj_ref_equal(&is, &rec->ref)) {
+	if (!obj_ref_equal(is, &rec->ref)) {
 		fault_set(&p->fault, ERR_DAMAGED, &rec->ref,
 		    "the bytes of an object do not match its id: send it "
 		    "again");
@@ -78,8 +90,6 @@ add(struct put *p, const struct objrec *rec, const uint8_t *raw)
 {
 	struct ix_object o = { .tenant = p->tenant, .ref = rec->ref };
 
-	if (verify(p, rec, raw) == -1)
-		return (-1);
 	if (store_find(p->st, p->tenant, &rec->ref, &o) == 0) {
 		gc_live(p->st, &o);
 		if (lease_touch(p->st, &o) == -1)
@@ -117,22 +127,64 @@ malformed(struct put *p)
 	return (-1);
 }
 
+/*
+ * Find the next records and compute what they are.  There are none in the
+ * window when the first one is malformed.  0, or -1 when they cannot be hashed.
+ */
+static int
+window_fill(struct window *w, const uint8_t *buf, size_t len, size_t most)
+{
+	struct objrec *rec;
+	size_t left = len;
+
+	for (w->n = 0; left >= OBJREC_HEAD && w->n < WINDOW && w->n < most &&
+	    (len - left) < WINDOW_BYTES; w->n++) {
+		rec = &w->recs[w->n];
+		if (objrec_decode(buf, rec) == -1 ||
+		    rec->len > left - OBJREC_HEAD)
+			break;
+		buf += OBJREC_HEAD;
+		w->bytes[w->n] = (struct obj_bytes){
+			.kind = rec->ref.kind,
+			.buf = buf,
+			.len = rec->len
+		};
+		buf += rec->len;
+		left -= OBJREC_HEAD + rec->len;
+	}
+	w->len = len - left;
+	return (obj_refs_of(w->bytes, w->n));
+}
+
+static int
+window_add(struct put *p, const struct window *w)
+{
+	size_t i;
+
+	for (i = 0; i < w->n; i++) {
+		if (verify(p, &w->recs[i], &w->bytes[i].ref,
+		    w->bytes[i].buf) == -1 ||
+		    add(p, &w->recs[i], w->bytes[i].buf) == -1)
+			return (-1);
+		p->seen++;
+	}
+	return (0);
+}
+
 /* Go through the records; with p->fault set on -1. */
 static int
 records(struct put *p, const uint8_t *buf, size_t len)
 {
-	struct objrec rec;
+	struct window w;
 
 	while (len > 0) {
-		if (p->seen == p->wanted || len < OBJREC_HEAD ||
-		    objrec_decode(buf, &rec) == -1 ||
-		    rec.len > len - OBJREC_HEAD)
+		if (window_fill(&w, buf, len, p->wanted - p->seen) == -1 ||
+		    w.n == 0)
 			return (malformed(p));
-		if (add(p, &rec, buf + OBJREC_HEAD) == -1)
+		if (window_add(p, &w) == -1)
 			return (-1);
-		buf += OBJREC_HEAD + rec.len;
-		len -= OBJREC_HEAD + rec.len;
-		p->seen++;
+		buf += w.len;
+		len -= w.len;
 	}
 	return (p->seen == p->wanted ? 0 : malformed(p));
 }

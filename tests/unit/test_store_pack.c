@@ -178,6 +178,37 @@ test_file_header(void **state)
 	assert_int_equal(errno, EPROTONOSUPPORT);
 }
 
+/*
+ * Headers get their MACs together, when they are written: what was forgotten
+ * before gets none, for there are other bytes in its place.
+ */
+static void
+test_rewind_unwritten(void **state)
+{
+	struct dir *d = *state;
+	uint8_t noise[3000], raw[OBJ_MAX];
+	struct obj_ref refs[40];
+	struct pack_loc locs[40];
+	uint64_t end;
+	size_t i;
+
+	randombytes_buf(noise, sizeof(noise));
+	refs[0] = append(d, "kept", 4, &locs[0]);
+	end = packs_end(d->ps);
+	for (i = 1; i < 40; i++)
+		refs[i] = append(d, noise, i, &locs[i]);
+	pack_rewind(d->ps, end);
+	assert_int_equal(packs_end(d->ps), end);
+	refs[1] = append(d, noise, sizeof(noise), &locs[1]);
+	assert_int_equal(locs[1].off, end);
+	refs[2] = append(d, noise + 1, sizeof(noise) - 1, &locs[2]);
+	assert_int_equal(pack_write(d->ps), 0);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(pack_read(d->ps, TENANT, &refs[i], &locs[i],
+		    raw), 0);
+	assert_memory_equal(raw, noise + 1, sizeof(noise) - 1);
+}
+
 static void
 test_rewind(void **state)
 {
@@ -362,6 +393,7 @@ main(void)
 		cmocka_unit_test(test_header),
 		cmocka_unit_test(test_file_header),
 		TEST(test_rewind),
+		TEST(test_rewind_unwritten),
 		TEST(test_failed_flush),
 		TEST(test_attach),
 		TEST(test_prune),
