@@ -289,6 +289,19 @@ cmd_verify(int argc, char **argv)
 	return (out_flush() == 0 ? rc : EXIT_OURS);
 }
 
+/* Names come from the host. */
+static void
+show_images(const struct client_reply *r)
+{
+	uint32_t i;
+
+	printf("images     ");
+	for (i = 0; i < r->nimages; i++)
+		printf("%s%s", i == 0 ? "" : ", ", out_escape(
+		    r->images[i].name, strlen(r->images[i].name)));
+	printf("\n");
+}
+
 static void
 show_info(const struct session *s, const struct client_reply *r)
 {
@@ -297,6 +310,8 @@ show_info(const struct session *s, const struct client_reply *r)
 	    out_escape(s->host->software, strlen(s->host->software)),
 	    s->host->tenant, r->cpus, text_bytes(r->memory));
 	printf("network    %s\n", r->net_host ? "none, host" : "none");
+	if (r->nimages > 0)
+		show_images(r);
 	printf("at most   ");
 	out_limits(&r->limits);
 	if (r->has_used) {
@@ -337,6 +352,8 @@ cmd_info(int argc, char **argv)
 			    (json_int_t)r->memory));
 			json_object_set_new(j, "net_host", json_boolean(
 			    r->net_host));
+			json_object_set_new(j, "images", json_images(
+			    r->images, r->nimages));
 			json_object_set_new(j, "limits", json_limits(
 			    &r->limits));
 			json_object_set_new(j, "used", r->has_used ?

@@ -204,6 +204,8 @@ fill_submit(struct run *r)
 		randombytes_buf(js->idem, sizeof(js->idem));
 	js->limits = r->o.limits;
 	js->net = (uint8_t)r->o.net;
+	if (r->o.image != NULL)
+		memcpy(js->image, r->o.image, strlen(r->o.image) + 1);
 	js->as_root = r->o.as_root != 0;
 	js->detach = r->o.detach != 0;
 	js->input = r->o.input != 0;

@@ -59,6 +59,8 @@ static const struct help helps[] = {
 "                        limits, within the tenant's (sizes 64K, 512M, 2G;\n"
 "                        durations 90, 90s, 10m, 2h)\n"
 "      --net none|host   network (default: none but loopback)\n"
+"      --image NAME      an image of the host instead of its own files\n"
+"                        (errand info lists them)\n"
 "      --as-root         uid 0 inside the sandbox\n"
 "      --name LABEL      a name for the job\n"
 "      --id ID           idempotency id: the same id is the same job\n"

@@ -239,6 +239,23 @@ jstrings(char *const *v, size_t n)
 	return (a);
 }
 
+static json_t *
+jimage(const struct job_submit *s)
+{
+	return (s->image[0] == '\0' ? json_null() : json_string(s->image));
+}
+
+json_t *
+json_images(const struct job_image *v, size_t n)
+{
+	json_t *a = json_array();
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		json_array_append_new(a, json_string(v[i].name));
+	return (a);
+}
+
 static void
 set_spec(json_t *o, const struct job_spec *sp)
 {
@@ -304,7 +321,7 @@ json_record(const struct job_record *r, const char *host,
 	json_object_set_new(o, "tree", jtree(&r->submit));
 	json_object_set_new(o, "net", json_string(r->submit.net ==
 	    JOB_NET_HOST ? "host" : "none"));
-	json_object_set_new(o, "image", json_null());
+	json_object_set_new(o, "image", jimage(&r->submit));
 	json_object_set_new(o, "as_root", json_boolean(r->submit.as_root));
 	json_object_set_new(o, "limits", json_limits(&r->limits));
 	json_object_set_new(o, "cleanup", json_boolean(r->cleanup));
@@ -332,6 +349,7 @@ json_receipt(const struct receipt *r)
 	json_object_set_new(o, "tree_after", jref(&r->changes.root));
 	json_object_set_new(o, "net", json_string(r->submit.net ==
 	    JOB_NET_HOST ? "host" : "none"));
+	json_object_set_new(o, "image", jimage(&r->submit));
 	json_object_set_new(o, "as_root", json_boolean(r->submit.as_root));
 	json_object_set_new(o, "limits", json_limits(&r->limits));
 	json_object_set_new(o, "times", jtimes(&r->times));

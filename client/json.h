@@ -11,6 +11,7 @@
 json_t *json_record(const struct job_record *, const char *host,
     const struct job_spec *);
 json_t *json_limits(const struct job_limits *);
+json_t *json_images(const struct job_image *, size_t);
 
 /* What a tenant uses of the store, or may; 0 in a quota is null. */
 struct tenant_used;

@@ -18,7 +18,7 @@
 enum {
 	OPT_NO_SNAPSHOT = 256, OPT_INCLUDE_ALL, OPT_PASSENV, OPT_ENV_FILE,
 	OPT_CPUS, OPT_MEMORY, OPT_PIDS, OPT_DISK, OPT_TIMEOUT, OPT_CPU_TIME,
-	OPT_NET, OPT_AS_ROOT, OPT_NAME, OPT_ID, OPT_ON, OPT_TENANT, OPT_JSON,
+	OPT_NET, OPT_IMAGE, OPT_AS_ROOT, OPT_NAME, OPT_ID, OPT_ON, OPT_TENANT, OPT_JSON,
 	OPT_STRICT, OPT_APPLY, OPT_ARTIFACT, OPT_HELP
 };
 
@@ -44,6 +44,7 @@ static const struct option longs[] = {
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
 	{ "cpu-time", required_argument, NULL, OPT_CPU_TIME },
 	{ "net", required_argument, NULL, OPT_NET },
+	{ "image", required_argument, NULL, OPT_IMAGE },
 	{ "as-root", no_argument, NULL, OPT_AS_ROOT },
 	{ "name", required_argument, NULL, OPT_NAME },
 	{ "id", required_argument, NULL, OPT_ID },
@@ -191,6 +192,19 @@ set_net(struct run_opts *o, const char *arg)
 	return (0);
 }
 
+/* Whether there is one of that name the host knows. */
+static int
+set_image(struct run_opts *o, const char *arg)
+{
+	if (!image_name_valid(arg))
+		return (out_usage("--image %s: no name of an image; they are "
+		    "1 to %d of a-z, 0-9, . _ - and begin with a letter or "
+		    "digit (errand info lists the host's)", arg,
+		    IMAGE_NAME_MAX));
+	o->image = arg;
+	return (0);
+}
+
 static int
 set_cpus(struct job_limits *l, const char *arg)
 {
@@ -321,6 +335,8 @@ set_option(struct run_opts *o, int opt, const char *arg)
 		return (env_file(o, arg));
 	case OPT_NET:
 		return (set_net(o, arg));
+	case OPT_IMAGE:
+		return (set_image(o, arg));
 	case OPT_AS_ROOT:
 		o->as_root = 1;
 		return (0);

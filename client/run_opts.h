@@ -24,6 +24,7 @@ struct run_opts {
 	size_t nenv;
 	struct job_limits limits;
 	int net;                /* enum job_net */
+	const char *image;      /* --image, or NULL */
 	int as_root;
 	int input;              /* -i, or a terminal that is typed on */
 	int tty;                /* -t */

@@ -151,6 +151,7 @@ submit_spec(struct submit *sub, const struct submit_facts *f)
 	    .argv = (char **)(uintptr_t)o->argv, .nenv = o->nenv,
 	    .workdir = (char *)(uintptr_t)f->workdir,
 	    .label = (char *)(uintptr_t)o->label,
+	    .image = (char *)(uintptr_t)o->image,
 	    .commit = (char *)(uintptr_t)f->commit,
 	    .project = (char *)(uintptr_t)f->project };
 	uint8_t *buf;

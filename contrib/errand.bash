@@ -95,7 +95,7 @@ _errand_run() {
 	_errand_reply -W "-d --detach -n --dry-run -C --root -w --workdir --no-snapshot
 	    --include-all --strict --apply --artifact -i --stdin
 	    -t --tty -e --env --passenv --env-file --cpus
-	    --memory --pids --disk --timeout --cpu-time --net --as-root
+	    --memory --pids --disk --timeout --cpu-time --net --image --as-root
 	    --name --id --on --tenant -q --quiet -v --verbose --json --help
 	    --" -- "$cur"
 }

@@ -14,7 +14,7 @@ static int
 usage(const char *name)
 {
 	(void)fprintf(stderr, "usage: %s -u uid -g gid [-d directory] [-r] [-R] "
-	    "[-l level]\nerrandd starts it, with a channel on descriptor %d\n",
+	    "[-i name=path] [-l level]\nerrandd starts it, with a channel on descriptor %d\n",
 	    name, CHAN_FD);
 	return (-1);
 }
@@ -57,6 +57,11 @@ take(struct worker_args *a, int c, unsigned int *given)
 	case 'r':
 		a->rootless = 1;
 		return (0);
+	case 'i':
+		if (a->nimages == IMAGES_MAX || strchr(optarg, '=') == NULL)
+			return (-1);
+		a->images[a->nimages++] = optarg;
+		return (0);
 	case 'R':
 		a->rebuild = 1;
 		return (0);
@@ -73,7 +78,7 @@ worker_args_parse(int argc, char **argv, struct worker_args *a)
 
 	memset(a, 0, sizeof(*a));
 	a->level = LOG_LEVEL_INFO;
-	while ((c = getopt(argc, argv, "u:g:d:l:rR")) != -1)
+	while ((c = getopt(argc, argv, "u:g:d:i:l:rR")) != -1)
 		if (take(a, c, &given) == -1)
 			return (usage(argv[0]));
 	return (optind == argc && given == 3 ? 0 : usage(argv[0]));

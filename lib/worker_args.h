@@ -1,6 +1,9 @@
 #ifndef ERRAND_WORKER_ARGS_H
 #define ERRAND_WORKER_ARGS_H
 
+#include <stddef.h>
+
+#include "lib/image.h"
 #include "lib/log.h"
 
 /* What errandd says on a worker's command line. */
@@ -11,14 +14,16 @@ struct worker_args {
 	int rootless;
 	int rebuild;            /* the store: make its index anew first */
 	enum log_level level;
+	size_t nimages;         /* errand-exec */
+	const char *images[IMAGES_MAX]; /* NAME=PATH each */
 };
 
 #define WORKER_USAGE    100     /* exit status of wrong use */
 
 /**
  * worker_args_parse(argc, argv, args):
- * Parse `-u uid -g gid [-d directory] [-r] [-R] [-l level]`.  Return 0, or -1 after
- * printing the usage.
+ * Parse `-u uid -g gid [-d directory] [-r] [-R] [-i name=path]... [-l level]`.
+ * Return 0, or -1 after printing the usage.
  */
 int worker_args_parse(int, char **, struct worker_args *);
 

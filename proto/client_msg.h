@@ -100,6 +100,8 @@ struct client_reply {
 	uint8_t has_used;               /* INFO: the store could be asked */
 	struct tenant_used used;
 	struct tenant_used quota;       /* 0: no limit */
+	uint32_t nimages;               /* INFO */
+	struct job_image images[IMAGES_MAX];
 	uint8_t admin;                  /* ADMIN */
 	struct admin_status *status;    /* ADMIN STATUS; owned by the parser's
 					 * caller: client_reply_done */

@@ -126,6 +126,7 @@ static const struct field submit_fields[] = {
 	BOOL(tty),
 	UINT(rows, 0, UINT16_MAX),
 	UINT(cols, 0, UINT16_MAX),
+	NAME(image, 0),
 };
 #undef T
 MAP(submit_map, struct job_submit, errand__record__submit__descriptor,
@@ -141,6 +142,14 @@ submit_check(const struct job_submit *s)
 		return (-1);
 	return (0);
 }
+
+#define T struct job_image
+static const struct field image_fields[] = {
+	NAME(name, 1),
+};
+#undef T
+MAP(image_map, struct job_image, errand__record__image__descriptor,
+    image_fields, NULL);
 
 #define T struct job_result
 static const struct field result_fields[] = {

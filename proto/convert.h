@@ -15,6 +15,7 @@ extern const struct map phases_map;
 extern const struct map log_map;
 extern const struct map changes_map;
 extern const struct map submit_map;
+extern const struct map image_map;              /* struct job_image */
 extern const struct map result_map;
 extern const struct map record_map;             /* struct job_record */
 extern const struct map receipt_map;            /* struct receipt */

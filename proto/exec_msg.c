@@ -23,6 +23,7 @@ static const struct field prepare_fields[] = {
 	UINT(u.prepare.net, 0, JOB_NET_HOST),
 	BOOL(u.prepare.as_root),
 	UINT(u.prepare.scratch, 0, BIG),
+	NAME(u.prepare.image, 0),
 };
 static MAP(prepare_map, T, errand__exec__prepare__descriptor, prepare_fields,
     NULL);

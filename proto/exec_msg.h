@@ -35,6 +35,8 @@ struct exec_msg {
 			uint8_t as_root;
 			uint64_t scratch;       /* bytes of /tmp and its like,
 						 * 0: the default */
+			char image[IMAGE_NAME_MAX + 1]; /* "": the host's own
+						 * files */
 		} prepare;
 		struct {
 			char sandbox[JOB_ID_LEN + 1];

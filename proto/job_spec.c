@@ -82,7 +82,8 @@ spec_valid(const Spec *m)
 	return (workdir_valid(&m->workdir) &&
 	    strlen(m->label) <= LIMIT_NAME && edge_name_valid(m->label) &&
 	    strlen(m->commit) <= LIMIT_NAME && edge_name_valid(m->commit) &&
-	    strlen(m->project) < LIMIT_TEXT && edge_name_valid(m->project));
+	    strlen(m->project) < LIMIT_TEXT && edge_name_valid(m->project) &&
+	    (m->image[0] == '\0' || image_name_valid(m->image)));
 }
 
 /* Borrow strings for packing. */
@@ -134,6 +135,8 @@ spec_fill(const struct job_spec *s, struct arena *a, Spec *m)
 		m->commit = s->commit;
 	if (s->project != NULL)
 		m->project = s->project;
+	if (s->image != NULL)
+		m->image = s->image;
 	if (!spec_valid(m)) {
 		errno = EINVAL;
 		return (-1);
@@ -214,6 +217,7 @@ spec_take(const Spec *m, struct job_spec *s)
 	    own_optional(m->label, &s->label) == -1 ||
 	    own_optional(m->commit, &s->commit) == -1 ||
 	    own_optional(m->project, &s->project) == -1 ||
+	    own_optional(m->image, &s->image) == -1 ||
 	    own_all(m->artifacts, m->n_artifacts, &s->artifacts,
 	    &s->nartifacts) == -1)
 		goto err0;
@@ -271,6 +275,7 @@ job_spec_done(struct job_spec *s)
 	free(s->label);
 	free(s->commit);
 	free(s->project);
+	free(s->image);
 	free_all(s->artifacts, s->nartifacts);
 	free(s->rules);
 	memset(s, 0, sizeof(*s));

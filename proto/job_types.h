@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "lib/image.h"
 #include "lib/object.h"
 #include "lib/text.h"
 #include "proto/limits.h"
@@ -121,6 +122,12 @@ struct job_submit {
 	uint8_t input;          /* it reads what a client sends */
 	uint8_t tty;            /* it has a terminal, of this size at first */
 	uint16_t rows, cols;
+	char image[IMAGE_NAME_MAX + 1]; /* "": the host's own files */
+};
+
+/* An image that there is. */
+struct job_image {
+	char name[IMAGE_NAME_MAX + 1];
 };
 
 /* What only one run's keeper knows; reported by errand-exec. */
@@ -174,6 +181,7 @@ struct job_spec {
 	size_t nartifacts;      /* LIMIT_ARTIFACTS at most */
 	char **artifacts;       /* relative to the workspace, not "" */
 	uint8_t content[32];    /* content digest of the tree; zero: not told */
+	char *image;            /* as in struct job_submit, or NULL */
 };
 
 /*

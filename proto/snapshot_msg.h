@@ -162,6 +162,8 @@ struct snap_msg {
 			uint8_t net_host;
 			uint32_t cpus;
 			uint64_t memory;
+			uint32_t nimages;
+			struct job_image images[IMAGES_MAX];
 		} bound;
 		struct job_submit submit;
 		struct {

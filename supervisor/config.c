@@ -1,7 +1,6 @@
 /*
- * errandd.conf and the tenants' files, from text to checked values, and a
- * tenant's file as text again.  Reads these files and the list of groups;
- * writes none.
+ * errandd.conf and the tenants' files, from text to checked values.  Reads
+ * these files and the list of groups; writes none.
  */
 #include <sys/types.h>
 #include <sys/stat.h>
@@ -18,6 +17,7 @@
 
 #include "config.h"
 #include "config_defaults.h"
+#include "images.h"
 #include "lib/log.h"
 
 /*
@@ -45,6 +45,8 @@ on_error(cfg_t *cfg, const char *fmt, va_list ap)
 		mend = "; write a whole number there";
 	else if (strstr(text, "boolean value") != NULL)
 		mend = "; write true or false there";
+	else if (strstr(text, "duplicate title") != NULL)
+		mend = "; give each image a name of its own";
 	log_warnx("%s:%d: %s%s", reading, cfg != NULL ? cfg->line : 0, text,
 	    mend);
 }
@@ -248,7 +250,7 @@ static const struct check main_checks[] = {
 	{ "tenant_sandboxes", check_bound },
 	{ "host_name", check_host }, { "local_tenants", check_word },
 	{ "stop_timeout", check_duration }, { "client_lease", check_duration },
-	{ "defaults|slots", check_bound },
+	{ "defaults|slots", check_bound }, { "image|path", check_path },
 	CHECKS_LIMITS("defaults"), CHECKS_KEEP("defaults|"),
 	{ NULL, NULL }
 };
@@ -370,6 +372,54 @@ take_limits(cfg_t *sec, struct job_limits *l)
 		l->changes = (uint64_t)cfg_getint(sec, "changes");
 }
 
+/* Like the checks above, but of a section as a whole. */
+static int
+take_image(cfg_t *sec, struct config *c)
+{
+	const char *name = cfg_title(sec), *path = cfg_getstr(sec, "path");
+	struct image_conf *im = &c->images[c->nimages];
+	char why[LIMIT_TEXT], *real;
+	int n;
+
+	if (name == NULL || !image_name_valid(name)) {
+		cfg_error(sec, "image \"%s\": no name of an image; use 1 to "
+		    "%d of a-z, 0-9, . _ - and begin with a letter or digit",
+		    name == NULL ? "" : name, IMAGE_NAME_MAX);
+		return (-1);
+	}
+	if (c->nimages == IMAGES_MAX || path == NULL) {
+		cfg_error(sec, "image \"%s\": %s", name, path == NULL ?
+		    "it has no path; write path = \"/directory\" in it" :
+		    "there are too many; remove one");
+		return (-1);
+	}
+	if (image_check(path, geteuid(), &real, why, sizeof(why)) == -1) {
+		cfg_error(sec, "image \"%s\": %s", name, why);
+		return (-1);
+	}
+	n = asprintf(&im->arg, "%s=%s", name, real);
+	free(real);
+	if (n == -1) {
+		im->arg = NULL;
+		return (-1);
+	}
+	memcpy(im->name, name, strlen(name) + 1);
+	c->nimages++;
+	return (0);
+}
+
+static int
+take_images(cfg_t *cfg, struct config *c)
+{
+	unsigned int i;
+	int rc = 0;
+
+	for (i = 0; i < cfg_size(cfg, "image"); i++)
+		if (take_image(cfg_getnsec(cfg, "image", i), c) == -1)
+			rc = -1;
+	return (rc);
+}
+
 static int
 config_take(cfg_t *cfg, struct config *c)
 {
@@ -410,6 +460,7 @@ config_parse(struct config *c)
 	cfg_opt_t defaults[] = {
 		OPTS_LIMITS, OPTS_KEEP, OPT_INT("slots"), CFG_END()
 	};
+	cfg_opt_t image[] = { OPT_STR("path"), CFG_END() };
 	cfg_opt_t opts[] = {
 		OPT_STR("state_dir"), OPT_STR("run_dir"),
 		OPT_STR("tenants_dir"), OPT_STR("worker_dir"),
@@ -420,7 +471,9 @@ config_parse(struct config *c)
 		OPT_INT("slots"),
 		OPT_INT("idle_workers"), OPT_INT("idle_sandboxes"),
 		OPT_INT("tenant_sandboxes"),
-		CFG_SEC("defaults", defaults, CFGF_NONE), CFG_END()
+		CFG_SEC("defaults", defaults, CFGF_NONE),
+		CFG_SEC("image", image, CFGF_MULTI | CFGF_TITLE |
+		    CFGF_NO_TITLE_DUPES), CFG_END()
 	};
 	cfg_t *cfg;
 
@@ -432,6 +485,8 @@ config_parse(struct config *c)
 		log_warn("%s", c->path);
 		goto err1;
 	}
+	if (take_images(cfg, c) == -1)
+		goto err1;
 	cfg_free(cfg);
 	return (0);
 
@@ -503,6 +558,8 @@ err0:
 void
 config_free(struct config *c)
 {
+	uint32_t i;
+
 	if (c == NULL)
 		return;
 	free(c->path);
@@ -513,6 +570,8 @@ config_free(struct config *c)
 	free(c->admin_group);
 	free(c->cgroup_root);
 	free(c->host_name);
+	for (i = 0; i < c->nimages; i++)
+		free(c->images[i].arg);
 	free(c);
 }
 
@@ -571,76 +630,4 @@ config_tenant_read(const char *dir, const char *name, struct tenant_conf *tc)
 		rc = tenant_take(cfg, path, tc);
 	cfg_free(cfg);
 	return (rc);
-}
-
-/* Limits that were given, one line each. */
-static void
-limits_text(FILE *f, const struct job_limits *l)
-{
-	fprintf(f, "limits {\n");
-	if (l->cpus_milli != 0)
-		fprintf(f, "\tcpus = \"%" PRIu32 ".%03" PRIu32 "\"\n",
-		    l->cpus_milli / 1000, l->cpus_milli % 1000);
-	if (l->memory != 0)
-		fprintf(f, "\tmemory = \"%" PRIu64 "\"\n", l->memory);
-	if (l->pids != 0)
-		fprintf(f, "\tpids = %" PRIu32 "\n", l->pids);
-	if (l->disk != 0)
-		fprintf(f, "\tdisk = \"%" PRIu64 "\"\n", l->disk);
-	if (l->runtime_us != 0)
-		fprintf(f, "\truntime = \"%" PRIu64 "s\"\n",
-		    l->runtime_us / 1000000);
-	if (l->cpu_us != 0)
-		fprintf(f, "\tcpu_time = \"%" PRIu64 "s\"\n",
-		    l->cpu_us / 1000000);
-	if (l->log_bytes != 0)
-		fprintf(f, "\tlog = \"%" PRIu64 "\"\n", l->log_bytes);
-	if (l->changes != 0)
-		fprintf(f, "\tchanges = %" PRIu64 "\n", l->changes);
-	fprintf(f, "}\n");
-}
-
-static void
-keep_text(FILE *f, const struct keep_conf *k)
-{
-	if (k->store != 0)
-		fprintf(f, "store = \"%" PRIu64 "\"\n", k->store);
-	if (k->objects != 0)
-		fprintf(f, "objects = %" PRIu64 "\n", k->objects);
-	if (k->jobs != 0)
-		fprintf(f, "jobs = %" PRIu64 "\n", k->jobs);
-	if (k->logs != 0)
-		fprintf(f, "logs = \"%" PRIu64 "\"\n", k->logs);
-	if (k->keep_us != 0)
-		fprintf(f, "keep = \"%" PRIu64 "s\"\n", k->keep_us / 1000000);
-}
-
-char *
-config_tenant_text(const struct tenant_conf *tc, size_t *len)
-{
-	char *text = NULL;
-	uint32_t i;
-	FILE *f;
-
-	if ((f = open_memstream(&text, len)) == NULL)
-		return (NULL);
-	fprintf(f, "# tenant %s\n", tc->name);
-	fprintf(f, "id = %" PRIu32 "\nhost_uid = %" PRIu32 "\nuids = {",
-	    tc->id, tc->host_uid);
-	for (i = 0; i < tc->nuids; i++)
-		fprintf(f, "%s%" PRIu32, i == 0 ? "" : ", ", tc->uids[i]);
-	fprintf(f, "}\n");
-	if (tc->slots != 0)
-		fprintf(f, "slots = %" PRIu32 "\n", tc->slots);
-	if (tc->net_host)
-		fprintf(f, "net = host\n");
-	keep_text(f, &tc->keep);
-	if (tc->automatic)
-		fprintf(f, "automatic = true\n");
-	limits_text(f, &tc->limits);
-	if (fclose(f) != 0) {
-		free(text);
-		return (NULL);
-	}
-	return (text);
 }

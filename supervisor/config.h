@@ -22,6 +22,13 @@ struct keep_conf {
 	uint64_t keep_us;       /* an ended job */
 };
 
+/* image "NAME" { path = ... } */
+struct image_conf {
+	char name[IMAGE_NAME_MAX + 1];
+	char *arg;              /* NAME=PATH, the path without links in it:
+				 * errand-exec is told so */
+};
+
 /* What errandd.conf says, with every default filled in. */
 struct config {
 	char *path;             /* the file, or NULL: built-in values */
@@ -45,6 +52,8 @@ struct config {
 	int rootless;
 	struct job_limits defaults;
 	struct keep_conf keep;
+	uint32_t nimages;
+	struct image_conf images[IMAGES_MAX];
 };
 
 /* One tenants.d/NAME.conf. */

@@ -325,6 +325,7 @@ bound_send(struct conn *c, int fd)
 	const struct sup *sup = c->sup;
 	struct snap_msg *m = conn_msg(c, SNAP_BOUND, c->bind_id);
 	struct job_limits none = { 0 }, *l = &m->u.bound.limits;
+	uint32_t i;
 
 	*l = none;
 	if (c->tenant != NULL) {
@@ -339,6 +340,10 @@ bound_send(struct conn *c, int fd)
 	    sizeof(m->u.bound.host_key));
 	snprintf(m->u.bound.host, sizeof(m->u.bound.host), "%s",
 	    sup->cfg->host_name);
+	m->u.bound.nimages = sup->cfg->nimages;
+	for (i = 0; i < sup->cfg->nimages; i++)
+		memcpy(m->u.bound.images[i].name, sup->cfg->images[i].name,
+		    sizeof(m->u.bound.images[i].name));
 	m->u.bound.cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
 	m->u.bound.memory = (uint64_t)sysconf(_SC_PHYS_PAGES) *
 	    (uint64_t)sysconf(_SC_PAGESIZE);

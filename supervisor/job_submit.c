@@ -17,6 +17,7 @@
 #include "conn.h"
 #include "disk_image.h"
 #include "exec_dispatch.h"
+#include "images.h"
 #include "jobs.h"
 #include "lib/io.h"
 #include "lib/log.h"
@@ -180,6 +181,23 @@ limits_take(const struct sup *sup, const struct job_limits *asked,
 	return (disk_take_check(asked, out, err));
 }
 
+/* Is there such an image? */
+static int
+image_known(const struct sup *sup, const struct job_submit *s, struct err *err)
+{
+	char there[LIMIT_TEXT / 2];
+
+	if (s->image[0] == '\0' || image_find(sup->cfg, s->image) != NULL)
+		return (0);
+	if (sup->cfg->nimages == 0)
+		return (err_set(err, ERR_NOT_FOUND, "this host has no image "
+		    "\"%s\", nor any other; its operator can name some in "
+		    "errandd.conf", s->image));
+	images_list(sup->cfg, there, sizeof(there));
+	return (err_set(err, ERR_NOT_FOUND, "this host has no image \"%s\"; "
+	    "there is: %s", s->image, there));
+}
+
 /* Can this host, and this tenant, have such a job at all? */
 static int
 submit_check(struct sup *sup, struct tenant *t, const struct job_submit *s,
@@ -200,6 +218,8 @@ submit_check(struct sup *sup, struct tenant *t, const struct job_submit *s,
 		return (err_set(err, ERR_DENIED, "tenant %s may not use --net "
 		    "host; its operator can allow it with net = host",
 		    t->conf.name));
+	if (image_known(sup, s, err) == -1)
+		return (-1);
 	if (s->spec.kind == OBJ_NONE || s->spec_len > LIMIT_SPEC)
 		return (err_set(err, ERR_INVALID, "a job needs a spec of at "
 		    "most %d bytes", LIMIT_SPEC));

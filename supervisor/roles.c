@@ -12,7 +12,7 @@ const struct role roles[ROLE__MAX] = {
 	},
 	[ROLE_EXEC] = {
 		.name = "exec", .program = "errand-exec",
-		.dir = "run", .once = 0,
+		.dir = "run", .once = 0, .images = 1,
 	},
 	[ROLE_SNAPSHOT] = {
 		.name = "snapshot", .program = "errand-snapshot",

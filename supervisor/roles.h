@@ -9,6 +9,7 @@ struct role {
 	const char *program;    /* in worker_dir */
 	const char *dir;        /* below state_dir; NULL: it needs none */
 	int once;               /* its end is no fault: one process, one task */
+	int images;             /* it is told which images there are */
 };
 
 extern const struct role roles[ROLE__MAX];

@@ -52,6 +52,9 @@ prepare_send(struct sandbox *b, const char **what)
 	m.u.prepare.net = b->key.net;
 	m.u.prepare.as_root = b->key.as_root;
 	m.u.prepare.scratch = b->limits.memory;
+	if (b->key.image != NULL)
+		memcpy(m.u.prepare.image, b->key.image->name,
+		    sizeof(m.u.prepare.image));
 	*what = NULL;
 	fds[0] = pair[1];
 	fds[1] = b->disk.mnt;

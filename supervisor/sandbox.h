@@ -13,6 +13,7 @@
 #include "proto/job_types.h"
 
 struct cgroup;
+struct image_conf;
 struct chan;
 struct job;
 struct sup;
@@ -37,6 +38,7 @@ struct sandbox_key {
 	uint8_t net;
 	uint8_t as_root;
 	uint64_t disk;          /* bytes its file system holds; 0: it has none */
+	const struct image_conf *image; /* or NULL: the host's own files */
 };
 
 /*

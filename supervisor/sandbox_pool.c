@@ -80,7 +80,8 @@ static int
 key_same(const struct sandbox_key *a, const struct sandbox_key *b)
 {
 	return (a->tenant == b->tenant && a->net == b->net &&
-	    a->as_root == b->as_root && a->disk == b->disk);
+	    a->as_root == b->as_root && a->disk == b->disk &&
+	    a->image == b->image);
 }
 
 static struct kind *
@@ -505,17 +506,40 @@ sandbox_pool_ready(struct sandbox *b)
 		refill(p);
 }
 
+/*
+ * What an image's sandbox failed for is most likely the image, and no reason to
+ * make none without it.  The kind is forgotten until the next job of it, which
+ * is told what is wrong.
+ */
+static void
+image_failed(struct sandbox_pool *p, const struct sandbox_key *key,
+    const char *why)
+{
+	struct kind *k;
+
+	log_warnx("image %s: no sandbox is prepared with it: %s",
+	    key->image->name, why);
+	p->failed++;
+	if ((k = kind_find(p, key)) != NULL)
+		kind_free(p, k);
+	timer(&p->soon, QUIET_US);
+}
+
 /* The phase is what it was counted under. */
 void
 sandbox_pool_failed(struct sandbox *b, const char *why)
 {
 	struct sandbox_pool *p = b->sup->sandboxes;
+	const struct sandbox_key key = b->key;
 
 	uncount(p, b);
 	sandbox_free(b);
 	if (p->claim_us == 0)
 		p->claim_us = p->first_us = io_mono_us();
-	park(p, why);
+	if (key.image != NULL)
+		image_failed(p, &key, why);
+	else
+		park(p, why);
 }
 
 void

@@ -24,7 +24,7 @@ struct command {
 	char uid[16];
 	char gid[16];
 	char level[16];
-	char *argv[13];
+	char *argv[13 + 2 * IMAGES_MAX];
 };
 
 static int
@@ -36,12 +36,13 @@ fits(int n, size_t size)
 	return (0);
 }
 
-/* errand-NAME -u UID -g UID [-d DIR] [-r] [-R] -l LEVEL */
+/* errand-NAME -u UID -g UID [-d DIR] [-r] [-R] [-i NAME=PATH]... -l LEVEL */
 static int
 command_make(const struct spawn *sp, struct command *c)
 {
 	const struct role *role = sp->role;
 	char **a = c->argv;
+	uint32_t i;
 
 	if (!fits(snprintf(c->path, sizeof(c->path), "%s/%s",
 	    sp->cfg->worker_dir, role->program), sizeof(c->path)))
@@ -66,6 +67,10 @@ command_make(const struct spawn *sp, struct command *c)
 		*a++ = (char *)(uintptr_t)"-r";
 	if (sp->rebuild)
 		*a++ = (char *)(uintptr_t)"-R";
+	for (i = 0; role->images && i < sp->cfg->nimages; i++) {
+		*a++ = (char *)(uintptr_t)"-i";
+		*a++ = sp->cfg->images[i].arg;
+	}
 	*a++ = (char *)(uintptr_t)"-l";
 	*a++ = c->level;
 	*a = NULL;

@@ -24,6 +24,7 @@
 #include "ns.h"
 #include "proto/exec_msg.h"
 #include "sandbox.h"
+#include "template.h"
 
 /* For keepers to leave nothing behind; errandd waits a little longer for us. */
 #define LAST_US         2500000
@@ -147,6 +148,7 @@ prep_fill(struct prep *p, const struct exec_msg *m, const int *fds, size_t nfds)
 	p->net = m->u.prepare.net;
 	p->as_root = m->u.prepare.as_root;
 	p->scratch = m->u.prepare.scratch;
+	memcpy(p->image, m->u.prepare.image, sizeof(p->image));
 	p->chan = fds[0];
 	p->disk = nfds > 1 ? fds[1] : -1;
 	p->parent = getpid();
@@ -166,7 +168,7 @@ no_keeper(struct dispatch *d, const struct prep *p, const char *why)
  * closes; the event loop is not touched in it.
  */
 static void
-keeper_make(struct dispatch *d, const struct prep *p)
+keeper_make(struct dispatch *d, struct prep *p)
 {
 	uint64_t flags = NS_KEEPER;
 	char why[LIMIT_TEXT];
@@ -175,6 +177,13 @@ keeper_make(struct dispatch *d, const struct prep *p)
 
 	if (!d->userns) {
 		no_keeper(d, p, d->note);
+		return;
+	}
+	if (template_view(d->cfg, p->image, p->view, sizeof(p->view)) == -1) {
+		(void)snprintf(why, sizeof(why), "the image %s could not be "
+		    "mounted when errandd was started; its log says why",
+		    p->image);
+		no_keeper(d, p, why);
 		return;
 	}
 	if (p->net != JOB_NET_HOST)

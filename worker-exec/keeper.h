@@ -16,6 +16,8 @@ struct prep {
 	uint8_t net;
 	uint8_t as_root;
 	uint64_t scratch;
+	char image[IMAGE_NAME_MAX + 1];
+	char view[IMAGE_NAME_MAX + 32]; /* in the template */
 	int chan;               /* job channel */
 	int disk;               /* a mount for what the job writes, or -1 */
 	pid_t parent;

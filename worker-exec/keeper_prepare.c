@@ -63,7 +63,8 @@ init_fork(struct keeper *k)
 	const struct exec_filters *f = k->filters;
 	int host = k->prep->net == JOB_NET_HOST, ctl[2];
 	struct init_start start = {
-		.view = { .net_host = host, .scratch = k->prep->scratch },
+		.view = { .from = k->prep->view, .net_host = host,
+		    .scratch = k->prep->scratch },
 		.filter = host ? f->host : f->none,
 		.as_root = k->prep->as_root,
 	};

@@ -181,6 +181,23 @@ keep_fault(struct keeper *k)
 	return (-1);
 }
 
+/*
+ * The spec has it for the receipt and for idempotency, errandd's word is what
+ * counted; a client that says two things gets neither.
+ */
+static int
+image_same(struct keeper *k, const struct job_spec *spec)
+{
+	struct err err = { 0 };
+
+	if (strcmp(spec->image == NULL ? "" : spec->image,
+	    k->prep->image) == 0)
+		return (0);
+	(void)err_set(&err, ERR_INVALID, "the job's spec names another image "
+	    "than its submission");
+	return (keeper_fault(k, &err));
+}
+
 /* Fetch the spec, and make of it what pid 1 needs: a memfd, or -1. */
 static int
 command_get(struct keeper *k)
@@ -190,6 +207,10 @@ command_get(struct keeper *k)
 
 	if (spec_get(k, &spec) == -1)
 		return (-1);
+	if (image_same(k, &spec) == -1) {
+		job_spec_done(&spec);
+		return (-1);
+	}
 	k->argv0 = strdup(spec.argv[0]);
 	k->workdir = strdup(spec.workdir == NULL ? "" : spec.workdir);
 	fd = (k->keep = keep_new(&spec)) == NULL ? keep_fault(k) :

@@ -96,7 +96,7 @@ main(int argc, char **argv)
 	descriptors();
 	if (cfg.dir == NULL)
 		fatalx("no work root: -d is missing");
-	if (template_build(cfg.dir, cfg.rootless) == -1)
+	if (template_build(&cfg) == -1)
 		fatalx("no mount namespace for sandboxes");
 	if (cfg.rootless) {
 		cfg.uid = geteuid();

@@ -32,10 +32,11 @@ mnt_clone(int dir, const char *path, int flags)
 {
 	struct mount_attr attr = { .attr_set = attrs(flags) };
 	unsigned int rec = (flags & MNT_REC) ? AT_RECURSIVE : 0;
+	unsigned int last = (flags & MNT_NOFOLLOW) ? AT_SYMLINK_NOFOLLOW : 0;
 	int fd;
 
 	if ((fd = (int)syscall(SYS_open_tree, dir, path,
-	    OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | rec)) == -1)
+	    OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | rec | last)) == -1)
 		goto err0;
 	if (syscall(SYS_mount_setattr, fd, "", AT_EMPTY_PATH | rec, &attr,
 	    sizeof(attr)) == -1)

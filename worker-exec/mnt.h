@@ -12,7 +12,8 @@ enum mnt_flag {
 	MNT_RO = 0x1,
 	MNT_REC = 0x2,          /* with what is mounted below */
 	MNT_DEV = 0x4,          /* device nodes work (else not) */
-	MNT_NOEXEC = 0x8
+	MNT_NOEXEC = 0x8,
+	MNT_NOFOLLOW = 0x10     /* a link as the last part of a path is none */
 };
 
 /**

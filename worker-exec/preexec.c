@@ -378,6 +378,7 @@ preexec_probe(const struct preexec_start *s)
 	char name[] = "true", *argv[] = { name, NULL }, *env[] = { NULL };
 	const struct command c = { .workdir = "" };
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int bad = 0;
 	size_t i;
 
 	if (null == -1 || dup2(null, 0) == -1 || dup2(null, 1) == -1 ||
@@ -386,7 +387,9 @@ preexec_probe(const struct preexec_start *s)
 	fence(s, 0);
 	landlock();
 	workdir(&c);
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		(void)execve(names[i], argv, env);
-	_exit(errno == ENOENT ? 0 : 126);
+		bad |= errno != ENOENT && errno != ENOTDIR;
+	}
+	_exit(bad ? 126 : 0);
 }

@@ -10,11 +10,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "lib/io.h"
 #include "lib/log.h"
+#include "lib/worker_args.h"
 #include "mnt.h"
 #include "ns.h"
 #include "template.h"
@@ -112,8 +114,8 @@ sources_open(struct source *s, const char *dir, int rootless)
 static int
 populate(const struct source *s, int top)
 {
-	static const char *const dirs[] = { "view", "work", "net", "empty",
-	    "proc" };
+	static const char *const dirs[] = { "view", "images", "work", "net",
+	    "empty", "proc" };
 	int view = -1, net = -1, rc = -1;
 	size_t i;
 
@@ -135,13 +137,68 @@ populate(const struct source *s, int top)
 	return (rc);
 }
 
+/* One image's view, under its name once it is complete. */
+static int
+image_make(const struct source *s, int dir, const char *name, const char *path)
+{
+	int image = -1, view = -1, rc = -1;
+
+	if (mkdirat(dir, name, 0755) == -1)
+		return (failed(name));
+	image = openat(s->host, relative(path), O_PATH | O_DIRECTORY |
+	    O_NOFOLLOW | O_CLOEXEC);
+	view = openat(dir, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (image == -1 || view == -1)
+		log_warn("image %s: %s", name, path);
+	else
+		rc = template_image(image, s->host, view);
+	io_close(&image);
+	io_close(&view);
+	return (rc);
+}
+
+/*
+ * One that fails takes none of the others along.  What was made of it stays,
+ * under a name that no image can have: mounts hang in it.
+ */
+static int
+images_make(const struct source *s, int top, const struct worker_args *cfg)
+{
+	char name[IMAGE_NAME_MAX + 1], broken[24];
+	const char *eq;
+	size_t i;
+	int dir;
+
+	if ((dir = openat(top, "images", O_PATH | O_DIRECTORY |
+	    O_CLOEXEC)) == -1)
+		return (failed("images"));
+	for (i = 0; i < cfg->nimages; i++) {
+		eq = strchr(cfg->images[i], '=');
+		(void)snprintf(name, sizeof(name), "%.*s",
+		    (int)(eq - cfg->images[i]), cfg->images[i]);
+		if (image_make(s, dir, name, eq + 1) == 0)
+			continue;
+		log_warnx("image %s: jobs cannot use it", name);
+		(void)snprintf(broken, sizeof(broken), "-%zu", i);
+		if (renameat(dir, name, dir, broken) == -1) {
+			io_close(&dir);
+			return (failed(name));
+		}
+	}
+	io_close(&dir);
+	return (0);
+}
+
 /* The mount point is the work root, as a directory that surely exists. */
 static int
-root_make(const struct source *s, const char *dir)
+root_make(const struct source *s, const struct worker_args *cfg)
 {
-	static const char *const options[] = { "mode", "0755", "size", "32m",
-	    NULL };
+	const char *dir = cfg->dir;
+	char size[16];
+	const char *options[] = { "mode", "0755", "size", size, NULL };
 	int fd, top;
+
+	(void)snprintf(size, sizeof(size), "%zum", 32 * (1 + cfg->nimages));
 
 	if ((fd = mnt_new("tmpfs", options, 0)) == -1)
 		return (failed("a tmpfs"));
@@ -153,7 +210,8 @@ root_make(const struct source *s, const char *dir)
 	top = openat(s->host, relative(dir), O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (top == -1)
 		return (failed("the tmpfs"));
-	if (populate(s, top) == -1 || fchdir(top) == -1) {
+	if (populate(s, top) == -1 || images_make(s, top, cfg) == -1 ||
+	    fchdir(top) == -1) {
 		io_close(&top);
 		return (-1);
 	}
@@ -162,17 +220,35 @@ root_make(const struct source *s, const char *dir)
 }
 
 int
-template_build(const char *dir, int rootless)
+template_view(const struct worker_args *cfg, const char *image, char *view,
+    size_t len)
+{
+	size_t i, n = strlen(image);
+
+	(void)snprintf(view, len, "%s", TEMPLATE_VIEW);
+	if (n == 0)
+		return (0);
+	(void)snprintf(view, len, "%s/%s", TEMPLATE_IMAGES, image);
+	for (i = 0; i < cfg->nimages; i++) {
+		if (strncmp(cfg->images[i], image, n) == 0 &&
+		    cfg->images[i][n] == '=')
+			return (access(view, F_OK));
+	}
+	return (-1);
+}
+
+int
+template_build(const struct worker_args *cfg)
 {
 	struct mount_attr ro = { .attr_set = MOUNT_ATTR_RDONLY };
 	struct source s = { -1, -1 };
 	mode_t mask = umask(022);
 	int rc = -1;
 
-	if (unshare_all(rootless) == -1 ||
-	    sources_open(&s, dir, rootless) == -1)
+	if (unshare_all(cfg->rootless) == -1 ||
+	    sources_open(&s, cfg->dir, cfg->rootless) == -1)
 		goto out;
-	if (root_make(&s, dir) == -1)
+	if (root_make(&s, cfg) == -1)
 		goto out;
 	if (mnt_pivot(".") == -1) {
 		(void)failed("changing the root");

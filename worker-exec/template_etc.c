@@ -1,6 +1,6 @@
 /*
- * The part of the host's /etc that jobs see.  Reads files there that everybody
- * may read; writes and binds into the template's tmpfs only.
+ * The part of the host's /etc, or an image's, that jobs see.  Reads files there
+ * that everybody may read; writes and binds into the template's tmpfs only.
  */
 #include <sys/stat.h>
 
@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <linux/limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -53,29 +54,32 @@ static const char *const copied[] = {
 static const struct {
 	const char *name;
 	const char *text;
+	enum { REPLACED, MERGED, KEPT } image;  /* what an image has of it */
 } ours[] = {
-	{ "passwd",
+	{ .name = "passwd", .image = MERGED, .text =
 	    "root:x:0:0:root:/home/runner:/bin/sh\n"
 	    "runner:x:1000:1000:runner:/home/runner:/bin/sh\n"
 	    "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n" },
-	{ "group",
+	{ .name = "group", .image = MERGED, .text =
 	    "root:x:0:\ntty:x:5:\nrunner:x:1000:\nnogroup:x:65534:\n" },
-	{ "hosts",
+	{ .name = "hosts", .text =
 	    "127.0.0.1 localhost errand\n"
 	    "::1 localhost ip6-localhost ip6-loopback\n" },
-	{ "hostname", "errand\n" },
-	{ "nsswitch.conf",
+	{ .name = "hostname", .text = "errand\n" },
+	{ .name = "nsswitch.conf", .text =
 	    "passwd: files\ngroup: files\nshadow: files\ngshadow: files\n"
 	    "hosts: files dns\nnetworks: files\nprotocols: files\n"
 	    "services: files\nethers: files\nrpc: files\n" },
-	{ "resolv.conf", "" },
-	{ "shells", "/bin/sh\n/bin/bash\n" },
+	{ .name = "resolv.conf", .text = "" },
+	{ .name = "shells", .image = KEPT, .text = "/bin/sh\n/bin/bash\n" },
 };
 
 struct copy {
 	size_t bytes;
 	size_t entries;
 	unsigned int depth;
+	unsigned int left;      /* that there was no room for */
+	int image;              /* not the host's: nothing is bound */
 };
 
 #define NITEMS(a)       (sizeof(a) / sizeof((a)[0]))
@@ -90,9 +94,13 @@ copy_file(struct copy *c, int from, const char *name, int to,
 	uint8_t *buf;
 	int fd, rc;
 
-	if ((st->st_mode & S_IROTH) == 0 ||
-	    (size_t)st->st_size > COPY_MAX - c->bytes)
+	if ((st->st_mode & S_IROTH) == 0)
 		return (0);
+	if (st->st_size > FILE_MAX ||
+	    (size_t)st->st_size > COPY_MAX - c->bytes) {
+		c->left++;
+		return (0);
+	}
 	if (io_file_read(from, name, FILE_MAX, &buf, &len) == -1)
 		return (0);
 	rc = -1;
@@ -155,9 +163,13 @@ copy_dir(struct copy *c, int from, const char *name, int to,
 	if (mkdirat(to, name, 0755) == -1 && errno != EEXIST)
 		return (-1);
 	/* What will be bound stays an empty directory. */
-	if (is_bound(name) || (st->st_mode & S_IXOTH) == 0 ||
-	    (st->st_mode & S_IROTH) == 0 || c->depth >= COPY_DEPTH)
+	if ((!c->image && is_bound(name)) || (st->st_mode & S_IXOTH) == 0 ||
+	    (st->st_mode & S_IROTH) == 0)
 		return (0);
+	if (c->depth >= COPY_DEPTH) {
+		c->left++;
+		return (0);
+	}
 	fd = openat(from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
 	    O_CLOEXEC);
 	if (fd == -1 || (dir = fdopendir(fd)) == NULL) {
@@ -180,8 +192,12 @@ copy_entry(struct copy *c, int from, const char *name, int to)
 {
 	struct stat st;
 
-	if (c->entries++ >= COPY_ENTRIES ||
-	    fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) == -1)
+	if (c->entries >= COPY_ENTRIES) {
+		c->left++;
+		return (0);
+	}
+	c->entries++;
+	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) == -1)
 		return (0);
 	if (S_ISDIR(st.st_mode))
 		return (copy_dir(c, from, name, to, &st));
@@ -190,11 +206,20 @@ copy_entry(struct copy *c, int from, const char *name, int to)
 	return (S_ISREG(st.st_mode) ? copy_file(c, from, name, to, &st) : 0);
 }
 
+/* Of an image all but what is ours, of the host what is listed. */
 static int
-wanted(const char *name)
+wanted(const struct copy *c, const char *name)
 {
 	size_t i;
 
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return (0);
+	for (i = 0; c->image && i < NITEMS(ours); i++) {
+		if (ours[i].image != KEPT && strcmp(ours[i].name, name) == 0)
+			return (0);
+	}
+	if (c->image)
+		return (1);
 	for (i = 0; i < NITEMS(copied); i++) {
 		if (fnmatch(copied[i], name, 0) == 0)
 			return (1);
@@ -202,10 +227,10 @@ wanted(const char *name)
 	return (0);
 }
 
+/* Takes ${from}. */
 static int
-copy_etc(int from, int etc)
+copy_etc(struct copy *c, int from, int etc)
 {
-	struct copy c = { 0 };
 	struct dirent *e;
 	DIR *dir;
 	int rc = 0;
@@ -215,8 +240,8 @@ copy_etc(int from, int etc)
 		return (-1);
 	}
 	while (rc == 0 && (e = readdir(dir)) != NULL) {
-		if (wanted(e->d_name))
-			rc = copy_entry(&c, dirfd(dir), e->d_name, etc);
+		if (wanted(c, e->d_name))
+			rc = copy_entry(c, dirfd(dir), e->d_name, etc);
 	}
 	closedir(dir);
 	return (rc);
@@ -241,26 +266,63 @@ bind_etc(int host, int etc)
 	}
 }
 
-int
-template_etc(int host, int etc)
+/* ${image} is -1 in the host's own view. */
+static int
+ours_make(int image, int etc)
 {
+	const char *name;
+	char path[32], *text;
 	size_t i;
-	int from;
+	int rc;
 
-	from = openat(host, "etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (from == -1 || copy_etc(from, etc) == -1) {
-		log_warn("the mounts for sandboxes: /etc");
-		return (-1);
-	}
-	bind_etc(host, etc);
 	for (i = 0; i < NITEMS(ours); i++) {
-		if (template_file(etc, ours[i].name, ours[i].text) == -1) {
-			log_warn("the mounts for sandboxes: /etc/%s",
-			    ours[i].name);
+		name = ours[i].name;
+		(void)snprintf(path, sizeof(path), "etc/%s", name);
+		if (image == -1 || ours[i].image != MERGED)
+			rc = template_file(etc, name, ours[i].text);
+		else {
+			text = template_users(image, path, ours[i].text);
+			rc = text == NULL ? -1 : template_file(etc, name,
+			    text);
+			free(text);
+		}
+		if (rc == -1 && !(errno == EEXIST && ours[i].image == KEPT)) {
+			log_warn("the mounts for sandboxes: /%s", path);
 			return (-1);
 		}
 	}
 	return (0);
+}
+
+int
+template_etc(int host, int etc)
+{
+	struct copy c = { 0 };
+	int from;
+
+	from = openat(host, "etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (from == -1 || copy_etc(&c, from, etc) == -1) {
+		log_warn("the mounts for sandboxes: /etc");
+		return (-1);
+	}
+	bind_etc(host, etc);
+	return (ours_make(-1, etc));
+}
+
+int
+template_etc_image(int image, int from, int etc)
+{
+	struct copy c = { .image = 1 };
+
+	if (from != -1 && copy_etc(&c, from, etc) == -1) {
+		log_warn("image: /etc");
+		return (-1);
+	}
+	if (c.left > 0)
+		log_warnx("image: %u files or directories of its /etc are "
+		    "too large, too many or too deep to be seen by jobs; move "
+		    "them elsewhere in the image", c.left);
+	return (ours_make(image, etc));
 }
 
 int

@@ -152,22 +152,32 @@ make_sys(int host, int top)
 }
 
 int
-template_fill(int host, int top)
+template_base(int host, int top)
 {
 	size_t i;
-	int etc, rc;
 
 	if (make_dirs(top) == -1)
 		return (-1);
-	for (i = 0; i < NITEMS(programs); i++) {
-		if (make_program(host, top, programs[i]) == -1)
-			return (-1);
-	}
 	for (i = 0; i < NITEMS(devices); i++) {
 		if (make_device(host, top, devices[i]) == -1)
 			return (-1);
 	}
 	make_sys(host, top);
+	return (0);
+}
+
+int
+template_fill(int host, int top)
+{
+	size_t i;
+	int etc, rc;
+
+	if (template_base(host, top) == -1)
+		return (-1);
+	for (i = 0; i < NITEMS(programs); i++) {
+		if (make_program(host, top, programs[i]) == -1)
+			return (-1);
+	}
 	if ((etc = openat(top, "etc", O_PATH | O_DIRECTORY | O_CLOEXEC)) == -1)
 		return (failed("etc"));
 	rc = template_etc(host, etc);

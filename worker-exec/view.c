@@ -79,15 +79,15 @@ failed(const char **step, const char *what)
 
 /* Our copy of the view: what was locked below it stays so. */
 static int
-view_copy(void)
+view_copy(const char *from)
 {
 	int fd, rc;
 
-	if ((fd = mnt_clone(AT_FDCWD, TEMPLATE_VIEW, MNT_REC | MNT_DEV)) == -1)
+	if ((fd = mnt_clone(AT_FDCWD, from, MNT_REC | MNT_DEV)) == -1)
 		return (-1);
-	rc = mnt_attach(fd, AT_FDCWD, TEMPLATE_VIEW);
+	rc = mnt_attach(fd, AT_FDCWD, from);
 	io_close(&fd);
-	return (rc == -1 ? -1 : chdir(TEMPLATE_VIEW));
+	return (rc == -1 ? -1 : chdir(from));
 }
 
 static int
@@ -185,7 +185,7 @@ int
 view_make(const struct view *v, const char **step)
 {
 
-	if (view_copy() == -1)
+	if (view_copy(v->from) == -1)
 		return (failed(step, "copying the view"));
 	if (proc_make() == -1)
 		return (failed(step, "mounting /proc"));

@@ -7,6 +7,7 @@
 
 /* What varies from one view to another. */
 struct view {
+	const char *from;       /* which of the template's it is a copy of */
 	uint64_t scratch;       /* bytes of /tmp and friends; 0: VIEW_SCRATCH */
 	int net_host;
 };

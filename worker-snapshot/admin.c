@@ -57,6 +57,8 @@ on_usage(void *cookie, const struct store_msg *m, int *fd)
 	r.cpus = h->cpus;
 	r.memory = h->memory;
 	r.net_host = h->net_host;
+	r.nimages = h->nimages;
+	memcpy(r.images, h->images, sizeof(r.images));
 	stream_reply(st, &r, 0);
 }
 

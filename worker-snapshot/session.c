@@ -83,6 +83,8 @@ bound_take(struct session *s, const struct snap_msg *m, int *fd)
 	s->host.net_host = m->u.bound.net_host;
 	s->host.cpus = m->u.bound.cpus;
 	s->host.memory = m->u.bound.memory;
+	s->host.nimages = m->u.bound.nimages;
+	memcpy(s->host.images, m->u.bound.images, sizeof(s->host.images));
 	s->bound = 1;
 	return (0);
 }

@@ -23,6 +23,8 @@ struct session_host {
 	uint8_t net_host;
 	uint32_t cpus;
 	uint64_t memory;
+	uint32_t nimages;
+	struct job_image images[IMAGES_MAX];
 };
 
 /*

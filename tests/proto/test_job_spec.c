@@ -25,6 +25,7 @@ sample(void)
 		.rules = rules_small, .rules_len = 6,
 		.nartifacts = 2, .artifacts = artifacts_small,
 		.content = { 1, 2 },
+		.image = (char *)(uintptr_t)"debian-12.1_x",
 	};
 
 	return (s);
@@ -85,6 +86,23 @@ what_is_kept(void **state)
 }
 
 static void
+image_names(void **state)
+{
+	static const char *const bad[] = { ".", "..", "-a", "_a", "a/b", "A",
+	    "a b", "a=b", "0123456789012345678901234567890x" };
+	struct job_spec s = sample();
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		s.image = (char *)(uintptr_t)bad[i];
+		assert_int_equal(packs(&s), 0);
+	}
+	s.image = (char *)(uintptr_t)"012345678901234567890123456789x";
+	assert_int_equal(packs(&s), 1);
+}
+
+static void
 round_trip(void **state)
 {
 	struct job_spec s = sample(), out;
@@ -109,6 +127,7 @@ round_trip(void **state)
 	assert_int_equal(out.nartifacts, 2);
 	assert_string_equal(out.artifacts[1], artifacts_small[1]);
 	assert_memory_equal(out.content, s.content, 32);
+	assert_string_equal(out.image, s.image);
 	job_spec_done(&out);
 	job_spec_done(&out);
 
@@ -316,6 +335,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(image_names),
 		cmocka_unit_test(round_trip),
 		cmocka_unit_test(what_is_kept),
 		cmocka_unit_test(workdirs),

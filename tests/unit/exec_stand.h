@@ -59,6 +59,7 @@ struct stand_job {
 	uint8_t net;
 	uint8_t as_root;
 	struct job_limits limits;
+	const char *image;              /* that the spec names, or NULL */
 	uint64_t scratch;               /* that the sandbox is made with */
 	int signal;                     /* sent once it has started */
 	int signal_early;               /* sent before GO */
@@ -468,6 +469,7 @@ stand_spec(struct stand *s, const struct stand_job *j, struct job_run *r)
 		spec.nenv++;
 	spec.workdir = (char *)(uintptr_t)(j->workdir == NULL ? "" :
 	    j->workdir);
+	spec.image = (char *)(uintptr_t)j->image;
 	assert_int_equal(job_spec_pack(&spec, &buf, &len), 0);
 	assert_int_equal(content_from_mem(buf, len, objset_put, &s->store,
 	    &r->spec), 0);

@@ -731,6 +731,22 @@ test_missing_object(void **state)
 	stand_out_done(&o);
 }
 
+/* What errandd asked for is what counts, and what the spec has to say. */
+static void
+test_other_image(void **state)
+{
+	static const char *const argv[] = SH("true");
+	struct stand_job j = { .argv = argv, .image = "other" };
+	struct stand_out o;
+
+	(void)state;
+	stand_run(&st, &j, &o);
+	assert_int_equal(o.result.ran, 0);
+	assert_int_equal(o.result.err.code, ERR_INVALID);
+	assert_non_null(strstr(o.result.err.text, "another image"));
+	stand_out_done(&o);
+}
+
 static int
 count(const char *dir)
 {
@@ -927,6 +943,7 @@ main(void)
 		cmocka_unit_test(test_kill),
 		cmocka_unit_test(test_cancel),
 		cmocka_unit_test(test_missing_object),
+		cmocka_unit_test(test_other_image),
 		cmocka_unit_test(test_tree_cache),
 		cmocka_unit_test(test_nothing_is_left),
 	};

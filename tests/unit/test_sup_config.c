@@ -54,6 +54,11 @@ static const struct {
 	{ "defaults {\n\tpids = 1\n}\n", ":2: ", "out of range" },
 	{ "defaults {\n\tspeed = 9\n}\n", ":2: ", "no such option 'speed'" },
 	{ "slots = 2\nslots 3\n", ":2: ", "" },
+	{ "image \"a\" {\n}\n", ":", "it has no path" },
+	{ "image \"a\" { path = usr }\n", ":1: ", "no absolute path" },
+	{ "image \"a\" { path = \"/nonesuch\" }\n", ":1: ", "No such file" },
+	{ "image \"a\" { path = \"/tmp\" }\n", ":1: ", "chmod go-w" },
+	{ "image \"A\" { path = \"/usr\" }\n", ":1: ", "no name of an image" },
 };
 
 static void
@@ -111,7 +116,9 @@ test_good(void **state)
 	    "idle_workers = 3\nstop_timeout = 2m\nlocal_tenants = off\n"
 	    "defaults {\n\tcpus = \"1.5\"\n\tmemory = 2G\n\tpids = 99\n"
 	    "\tdisk = 3G\n\truntime = 10m\n\tlog = 1M\n\tchanges = 5\n"
-	    "\tcpu_time = 5m\n\tslots = 2\n}\n");
+	    "\tcpu_time = 5m\n\tslots = 2\n}\n"
+	    "image \"a.1\" { path = \"/usr\" }\n"
+	    "image \"b\" {\n\tpath = \"/usr/../usr/\"\n}\n");
 	assert_non_null(c = config_load(path, 0));
 	assert_string_equal(c->state_dir, "/a");
 	assert_string_equal(c->tenants_dir, "/a/tenants.d");
@@ -119,6 +126,9 @@ test_good(void **state)
 	assert_string_equal(c->host_name, "here");
 	assert_int_equal(c->worker_uids.last, 5009);
 	assert_int_equal(c->tenant_uids.first, 6000);
+	assert_int_equal(c->nimages, 2);
+	assert_string_equal(c->images[0].arg, "a.1=/usr");
+	assert_string_equal(c->images[1].arg, "b=/usr");
 	assert_int_equal(c->slots, 7);
 	assert_int_equal(c->tenant_slots, 2);
 	assert_int_equal(c->local_auto, 0);
