@@ -76,11 +76,14 @@ libs	= -Wl,--as-needed $(shell $(PKG_CONFIG) --libs $(1))
 
 # What is started for each command carries its libraries, where their archives
 # are installed: finding and relocating five shared ones was most of the time
-# until main.  STATIC= links all of them as shared.
+# until main.  errand carries libc too, and so looks no users or hosts up.
+# STATIC= links all of them as shared.
 STATIC	= errand errand-snapshot
 static	= $(if $(SAN)$(FUZZ)$(COV),,$(filter $(1),$(STATIC)))
-linked	= $(if $(call static,$(1)),-Wl$(comma)-Bstatic $(call libs,$(LIBS_$(1))) \
-	  -Wl$(comma)-Bdynamic,$(call libs,$(LIBS_$(1))))
+linked	= $(if $(call static,$(filter errand,$(1))),-static-pie \
+	  $(call libs,$(LIBS_$(1))),$(if $(call static,$(1)),\
+	  -Wl$(comma)-Bstatic $(call libs,$(LIBS_$(1))) \
+	  -Wl$(comma)-Bdynamic,$(call libs,$(LIBS_$(1)))))
 comma	= ,
 
 # Objects.  A directory's archive holds everything but the program's own main

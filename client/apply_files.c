@@ -155,26 +155,69 @@ fill(struct apply *a, const struct source *s, int fd)
 }
 
 static int
-make_file(struct apply *a, const struct source *s, const char *name)
+flush_each(const struct apply *a)
 {
-	int fd, rc = -1;
+	return (a->nstaged <= FLUSH_EACH);
+}
+
+static int
+complete(struct apply *a, const struct source *s, int fd)
+{
+	if (fill(a, s, fd) == -1)
+		return (-1);
+	resemble(a, s, fd);
+	if (fchmod(fd, s->mode & 0777) == -1)
+		return (-1);
+	return (flush_each(a) ? fdatasync(fd) : 0);
+}
+
+/*
+ * A file that is flushed gets its name afterwards: where there is no journal
+ * that takes them all at once, a new name makes the directory, and those above
+ * it that are new, part of the flush.  Return 1 where that cannot be done, 0, or
+ * -1.
+ */
+static int
+make_unnamed(struct apply *a, const struct source *s, const char *name)
+{
+	char proc[32];
+	int fd, rc;
+
+	if (!flush_each(a) || (fd = openat(a->st.dir, ".", O_TMPFILE | O_RDWR |
+	    O_CLOEXEC, 0600)) == -1)
+		return (1);
+	snprintf(proc, sizeof(proc), "/proc/self/fd/%d", fd);
+	if ((rc = complete(a, s, fd)) == 0 && linkat(AT_FDCWD, proc,
+	    a->st.dir, name, AT_SYMLINK_FOLLOW) == -1)
+		rc = 1;
+	io_close(&fd);
+	return (rc);
+}
+
+static int
+make_named(struct apply *a, const struct source *s, const char *name)
+{
+	int fd, rc;
 
 	fd = openat(a->st.dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW |
 	    O_CLOEXEC, 0600);
 	if (fd == -1)
 		return (-1);
-	if (fill(a, s, fd) == -1)
-		goto done;
-	resemble(a, s, fd);
-	if (fchmod(fd, s->mode & 0777) == -1)
-		goto done;
-	if (a->nstaged <= FLUSH_EACH && fdatasync(fd) == -1)
-		goto done;
-	a->sum->bytes += s->what == SOURCE_TEXT ? s->it->text_len :
-	    s->it->c.size;
-	rc = 0;
-done:
+	rc = complete(a, s, fd);
 	io_close(&fd);
+	return (rc);
+}
+
+static int
+make_file(struct apply *a, const struct source *s, const char *name)
+{
+	int rc;
+
+	if ((rc = make_unnamed(a, s, name)) == 1)
+		rc = make_named(a, s, name);
+	if (rc == 0)
+		a->sum->bytes += s->what == SOURCE_TEXT ? s->it->text_len :
+		    s->it->c.size;
 	return (rc);
 }
 
@@ -326,7 +369,7 @@ files_stage(struct apply *a)
 	walk_forget(&a->w);
 	if (make_all(a, 0) == -1 || make_all(a, 1) == -1)
 		return (-1);
-	if (a->nstaged > FLUSH_EACH && syncfs(a->st.dir) == -1)
+	if (!flush_each(a) && syncfs(a->st.dir) == -1)
 		return (-1);
 	return (set_times(a));
 }

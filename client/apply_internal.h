@@ -160,7 +160,7 @@ int apply_fetch(void *, const struct obj_ref *, uint8_t *, size_t *);
 /* Note what a failure is about; returns -1. */
 int apply_fail(struct apply *, const char *, size_t, const char *);
 
-/* apply_local.c: ours.  Begin: load the stat cache, if it is small.  Look: what
+/* apply_local.c: ours.  Begin: open the stat cache.  Look: what
  * kind is there; know: and its content. */
 void local_begin(struct apply *);
 int local_look(struct apply *, struct item *);

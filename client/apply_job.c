@@ -131,19 +131,18 @@ apply_list(struct session *s, const struct job_record *rec,
 }
 
 int
-apply_job(struct session *s, const struct job_record *rec,
+apply_job(struct session *s, struct objget *g, const struct job_record *rec,
     const struct apply_how *how)
 {
-	struct apply_opts o = { .s = s, .rec = rec, .want = how->want,
-	    .nwant = how->nwant, .conflicts = how->conflicts };
+	struct apply_opts o = { .s = s, .g = g, .rec = rec,
+	    .want = how->want, .nwant = how->nwant,
+	    .conflicts = how->conflicts };
 	char root[PATH_MAX];
 	uint8_t *buf = NULL;
-	int rc = EXIT_OURS;
+	int rc;
 
-	if ((o.g = objget_new(s)) == NULL)
-		return (EXIT_OURS);
-	if ((rc = changes_load(o.g, rec, &buf, &o.len)) != 0)
-		goto done;
+	if ((rc = changes_load(g, rec, &buf, &o.len)) != 0)
+		return (rc);
 	o.list = buf;
 	if (!rec->changes.complete) {
 		out_warn("the changes of job %s are incomplete; nothing was "
@@ -159,6 +158,5 @@ apply_job(struct session *s, const struct job_record *rec,
 	rc = apply_list(s, rec, how, &o);
 done:
 	free(buf);
-	objget_free(o.g);
 	return (rc);
 }

@@ -1,6 +1,7 @@
 #ifndef ERRAND_APPLY_JOB_H
 #define ERRAND_APPLY_JOB_H
 
+#include "objget.h"
 #include "session.h"
 
 /* Apply a job's changes, for a command: finds the tree, says what was done. */
@@ -13,10 +14,10 @@ struct apply_how {
 };
 
 /**
- * apply_job(s, rec, how):
- * Return an exit code, after saying everything.  The job must have ended.
+ * apply_job(s, g, rec, how):
+ * What comes from the host is fetched by ${g}.  Return an exit code, after saying everything.  The job must have ended.
  */
-int apply_job(struct session *, const struct job_record *,
+int apply_job(struct session *, struct objget *, const struct job_record *,
     const struct apply_how *);
 
 #endif /* !ERRAND_APPLY_JOB_H */

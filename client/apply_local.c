@@ -23,12 +23,6 @@
 #define READ_TRIES      3
 #define RACY_NS         20000000        /* as in statcache.c */
 
-/* From so many bytes on it pays to load the stat cache: about what reading the
- * cache of ten thousand files costs. */
-#define CACHE_WORTH     (2 * 1024 * 1024)
-#define CACHE_SMALL     (2 * 1024 * 1024)
-#define CACHE_SHARE     64      /* of it, compared with the list of changes */
-
 static int64_t
 ns_of(const struct timespec *ts)
 {
@@ -190,15 +184,9 @@ int
 local_know(struct apply *a)
 {
 	struct statcache_at *c = NULL;
-	uint64_t bytes = 0;
 	size_t i;
 	int rc = 0;
 
-	for (i = 0; i < a->n; i++)
-		if (matters(&a->v[i]))
-			bytes += (uint64_t)a->v[i].st.st_size + 512;
-	if (bytes > CACHE_WORTH && a->sc == NULL && a->o->cache != NULL)
-		a->sc = statcache_load(a->o->cache);
 	if (a->sc != NULL)
 		c = statcache_at_new(a->sc);
 	for (i = 0; rc == 0 && i < a->n; i++) {
@@ -210,18 +198,10 @@ local_know(struct apply *a)
 	return (rc);
 }
 
-/*
- * A small cache is read in less time than the host needs for a few answers, and
- * a large one when there is much to ask.
- */
 void
 local_begin(struct apply *a)
 {
-	struct stat st;
-
-	if (a->o->cache != NULL && stat(a->o->cache, &st) == 0 &&
-	    (st.st_size < CACHE_SMALL ||
-	    (size_t)st.st_size / CACHE_SHARE < a->o->len))
+	if (a->o->cache != NULL)
 		a->sc = statcache_load(a->o->cache);
 }
 

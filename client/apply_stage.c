@@ -86,6 +86,17 @@ err0:
 	return (-1);
 }
 
+/*
+ * One rename is whole or not there, whatever becomes of the journal: it is not
+ * flushed then, nor given its name when it is written.  So after a power cut,
+ * or death between two calls, it may be empty, which no other ever is.
+ */
+static int
+is_single(const struct journal *j)
+{
+	return (j->n <= 1);
+}
+
 static int
 write_file(int dirfd, const char *name, const void *buf, size_t len,
     int durable)
@@ -111,16 +122,6 @@ stage_make(struct stage *st)
 	return (write_file(st->dir, IGNORE, "*\n", 2, 0));
 }
 
-/*
- * One rename is whole or not there, whatever becomes of the journal: it is not
- * flushed then.  After a power cut it may be empty, which no other ever is.
- */
-static int
-needs_flush(const struct journal *j)
-{
-	return (j->n > 1);
-}
-
 int
 stage_write(struct stage *st, const struct journal *j)
 {
@@ -130,10 +131,11 @@ stage_write(struct stage *st, const struct journal *j)
 
 	if (journal_key(key) == -1 || journal_pack(j, key, &buf, &len) == -1)
 		return (-1);
-	rc = write_file(st->dir, JOURNAL_NEW, buf, len, needs_flush(j));
+	rc = write_file(st->dir, is_single(j) ? JOURNAL : JOURNAL_NEW, buf,
+	    len, !is_single(j));
 	free(buf);
-	if (rc == -1)
-		return (-1);
+	if (rc == -1 || is_single(j))
+		return (rc);
 	return (renameat(st->dir, JOURNAL_NEW, st->dir, JOURNAL));
 }
 
@@ -173,12 +175,28 @@ stage_read(struct stage *st, struct journal *j)
 	return (1);
 }
 
+/* What the smallest apply leaves goes without a listing. */
+static void
+remove_few(const struct stage *st)
+{
+	char name[SLOT_LEN];
+
+	if (st->dir == -1)
+		return;
+	stage_slot(name, 'n', 0);
+	(void)unlinkat(st->dir, name, 0);
+	stage_slot(name, 'o', 0);
+	(void)unlinkat(st->dir, name, 0);
+	(void)unlinkat(st->dir, IGNORE, 0);
+}
+
 int
 stage_remove(struct stage *st)
 {
 	if (st->dir != -1 && unlinkat(st->dir, JOURNAL, 0) == -1 &&
 	    errno != ENOENT)
 		return (-1);
+	remove_few(st);
 	io_close(&st->dir);
 	return (io_remove_tree(st->root, RESERVED_APPLY));
 }

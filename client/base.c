@@ -54,7 +54,7 @@ base_new(obj_fetch_fn *fetch, void *cookie, const struct obj_ref *root)
 }
 
 int
-base_cache(struct base *b, const struct statcache *sc)
+base_cache(struct base *b, struct statcache *sc)
 {
 	struct obj_ref known;
 

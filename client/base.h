@@ -18,7 +18,7 @@ void base_free(struct base *);
 
 /* Ask a stat cache first, if it is of this very tree; it is borrowed until
  * base_free.  0, or -1: no memory. */
-int base_cache(struct base *, const struct statcache *);
+int base_cache(struct base *, struct statcache *);
 
 /**
  * base_find(b, path, len, side):

@@ -5,8 +5,63 @@
 #include <string.h>
 
 #include "changes.h"
+#include "common.h"
 #include "lib/content.h"
 #include "out.h"
+#include "state.h"
+
+static int
+say_failed(const struct session *s, const struct objget *g)
+{
+	const struct err *e = objget_err(g);
+
+	if (conn_lost(s->c)) {
+		session_lost(s);
+		return (EXIT_NO);
+	}
+	if (e->code == ERR_NONE) {
+		out_warn("the host gave a malformed answer");
+		return (EXIT_NO);
+	}
+	out_err(e);
+	return (e->code == ERR_INVALID ? EXIT_USAGE : EXIT_NO);
+}
+
+/*
+ * Which job "last" is depends on who we are to the host.  That is guessed, so
+ * that the request goes out with the greeting; if it was another, the request is
+ * made again.
+ */
+int
+changes_ask(struct session *s, struct objget *g, const char *name,
+    struct job_record *rec)
+{
+	char guess[TENANT_NAME_MAX + 1] = "";
+	const char *asked = s->tenant == NULL ? "" : s->tenant, *id;
+	int rc;
+
+	if (session_open(s) == -1)
+		return (EXIT_NO);
+	if (strcmp(name, "last") == 0 &&
+	    state_tenant_get(s->addr, asked, guess) == -1 &&
+	    session_hello(s) == -1)
+		return (EXIT_NO);
+	if ((id = common_name(s->host != NULL ? s->host->tenant : guess,
+	    name)) == NULL)
+		return (EXIT_USAGE);
+	rc = objget_changes(g, id, rec);
+	if (s->host == NULL && session_hello(s) == -1)
+		return (EXIT_NO);
+	if (strcmp(name, "last") == 0 && strcmp(guess, s->host->tenant) != 0) {
+		(void)state_tenant_set(s->addr, asked, s->host->tenant);
+		if (guess[0] != '\0')
+			rc = objget_changes(g, common_job(s, name), rec);
+	}
+	if (rc == -1)
+		return (say_failed(s, g));
+	/* Of one that runs the store knows less than the host. */
+	return (JOB_IS_FINAL(rec->state) ? 0 : common_record(s, name, rec));
+}
 
 struct grow {
 	uint8_t *p;

@@ -5,6 +5,14 @@
 #include "objget.h"
 
 /**
+ * changes_ask(s, g, name, rec):
+ * Connect, and ask for a job's record together with what it changed, as far as
+ * the host sends that along.  Return 0, or an exit code after saying why not.
+ */
+int changes_ask(struct session *, struct objget *, const char *,
+    struct job_record *);
+
+/**
  * changes_load(g, rec, buf, len):
  * The change list of a job, checked against the digest in its record.  The
  * caller frees ${*buf}.  Return 0, or an exit code after saying why not.

@@ -312,21 +312,16 @@ fetch_into(struct fetch *f, const char *dir)
 }
 
 static int
-fetch_job(struct session *s, const char *name, const char *dir,
+fetch_dir(struct session *s, const struct job_record *rec, const char *dir,
     struct fetch *f)
 {
-	struct job_record *rec;
 	uint8_t *buf = NULL;
-	int rc = EXIT_OURS;
+	int rc;
 
 	f->dirfd = f->at = -1;
 	f->s = s;
-	if ((rec = calloc(1, sizeof(*rec))) == NULL ||
-	    (f->g = objget_new(s)) == NULL)
-		goto done;
-	if ((rc = common_record(s, name, rec)) != 0 ||
-	    (rc = changes_load(f->g, rec, &buf, &f->len)) != 0)
-		goto done;
+	if ((rc = changes_load(f->g, rec, &buf, &f->len)) != 0)
+		return (rc);
 	f->list = buf;
 	if ((rc = changes_wanted(f->list, f->len, f->want,
 	    f->nwant)) == 0 && (rc = fetch_into(f, dir)) == 0 && !s->quiet)
@@ -338,26 +333,28 @@ fetch_job(struct session *s, const char *name, const char *dir,
 		out_warn("the changes of this job are incomplete");
 		rc = EXIT_OURS;
 	}
-done:
 	io_close(&f->at);
 	io_close(&f->dirfd);
-	objget_free(f->g);
 	free(buf);
-	free(rec);
 	return (rc);
 }
 
-/* The record first: what to do with the job is all in it. */
+/* Into a new directory, or without one, into the tree. */
 static int
-fetch_apply(struct session *s, const char *name, const struct apply_how *how)
+fetch_job(struct session *s, const char *name, const char *dir,
+    struct fetch *f, const struct apply_how *how)
 {
 	struct job_record *rec;
-	int rc;
+	int rc = EXIT_OURS;
 
-	if ((rec = calloc(1, sizeof(*rec))) == NULL)
-		return (EXIT_OURS);
-	if ((rc = common_record(s, name, rec)) == 0)
-		rc = apply_job(s, rec, how);
+	if ((rec = calloc(1, sizeof(*rec))) == NULL ||
+	    (f->g = objget_new(s)) == NULL)
+		goto done;
+	if ((rc = changes_ask(s, f->g, name, rec)) == 0)
+		rc = dir == NULL ? apply_job(s, f->g, rec, how) :
+		    fetch_dir(s, rec, dir, f);
+done:
+	objget_free(f->g);
 	free(rec);
 	return (rc);
 }
@@ -411,10 +408,7 @@ cmd_fetch(int argc, char **argv)
 		return (rc);
 	f.want = how.want = argv + optind + 1;
 	f.nwant = how.nwant = argc - optind - 1;
-	if (session_hello(&s) == -1)
-		return (EXIT_NO);
-	rc = apply ? fetch_apply(&s, argv[optind], &how) :
-	    fetch_job(&s, argv[optind], dir, &f);
+	rc = fetch_job(&s, argv[optind], dir, &f, &how);
 	session_close(&s);
 	return (rc);
 }

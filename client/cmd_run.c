@@ -355,10 +355,17 @@ apply(struct run *r, int rc)
 	const struct apply_how how = { .into = r->root,
 	    .json_fd = STDERR_FILENO };
 
+	struct objget *g;
+
 	if (r->f.state != FOLLOW_RESULT)
 		return (rc);
-	if (rc == 0)
-		return (apply_job(&r->s, &r->f.record, &how));
+	if (rc == 0) {
+		if ((g = objget_new(&r->s)) == NULL)
+			return (EXIT_OURS);
+		rc = apply_job(&r->s, g, &r->f.record, &how);
+		objget_free(g);
+		return (rc);
+	}
 	if (!r->s.quiet && r->f.record.changes.count > 0)
 		out_warn("nothing was applied, since it did not succeed; "
 		    "errand fetch %s --apply does it all the same",

@@ -45,19 +45,36 @@ common_exit(int rc)
 	return (rc == -1 ? 0 : rc);
 }
 
-const char *
-common_job(struct session *s, const char *name)
+static const char *
+newest_here(const char *tenant, const char *name)
 {
 	static char job[JOB_ID_LEN + 1];
 	char root[PATH_MAX], why[LIMIT_TEXT];
 	enum select_mode mode;
 
-	if (strcmp(name, "last") != 0 || s->host == NULL)
+	if (strcmp(name, "last") != 0 || tenant == NULL)
 		return (name);
 	if (select_find_root(".", 1, root, &mode, why) == -1 ||
-	    state_last_get(root, s->host->tenant, job) == -1)
+	    state_last_get(root, tenant, job) == -1)
 		return (name);
 	return (job);
+}
+
+const char *
+common_job(struct session *s, const char *name)
+{
+	return (newest_here(s->host != NULL ? s->host->tenant : NULL, name));
+}
+
+const char *
+common_name(const char *tenant, const char *name)
+{
+	name = newest_here(tenant, name);
+	if (*name != '\0' && strlen(name) <= LIMIT_NAME &&
+	    strpbrk(name, "\n\r\t") == NULL)
+		return (name);
+	(void)out_usage("\"%s\": not the name of a job", name);
+	return (NULL);
 }
 
 int
@@ -71,10 +88,8 @@ common_record(struct session *s, const char *name, struct job_record *rec)
 	rep = calloc(1, sizeof(*rep));
 	if (o == NULL || rep == NULL)
 		goto done;
-	name = common_job(s, name);
-	if (*name == '\0' || strlen(name) > LIMIT_NAME ||
-	    strpbrk(name, "\n\r\t") != NULL) {
-		rc = out_usage("\"%s\": not the name of a job", name);
+	if ((name = common_name(s->host->tenant, name)) == NULL) {
+		rc = EXIT_USAGE;
 		goto done;
 	}
 	o->verb = CLIENT_STATUS;

@@ -32,6 +32,13 @@ int common_exit(int);
  */
 const char *common_job(struct session *, const char *);
 
+/**
+ * common_name(tenant, name):
+ * The same for a tenant (NULL: not known, "last" stays what it is), checked:
+ * NULL after saying that it cannot be a job's name (a mistake in usage).
+ */
+const char *common_name(const char *, const char *);
+
 /* STATUS of a job into ${rec}: 0, or an exit code after saying why not. */
 int common_record(struct session *, const char *, struct job_record *);
 

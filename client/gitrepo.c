@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,24 +125,31 @@ is_true(const char *v)
 	    strtol(v, NULL, 10) != 0);
 }
 
-/* ~ and ~user, as Git has it for paths. */
+/* A path that begins with a tilde is Git's to understand: we look no users up
+ * (this program is linked so that it cannot). */
 static int
-expand(const char *top, const char *v, char *path)
+ask_path(const char *dir, char *path)
 {
-	const char *rest = v + strcspn(v, "/"), *home = getenv("HOME");
-	const struct passwd *pw;
-	char user[256];
+	const char *const argv[] = { GIT_SAFE, "config", "--type=path", "-z",
+	    "--get", "core.excludesFile", NULL };
+	size_t len;
+	char *out;
+	int rc = -1;
 
-	if (*v != '~')
-		return (snprintf(path, PATH_MAX, "%s%s%s", *v == '/' ? "" : top,
-		    *v == '/' ? "" : "/", v) < PATH_MAX ? 0 : -1);
-	if (rest - v > 1) {
-		snprintf(user, sizeof(user), "%.*s", (int)(rest - v - 1),
-		    v + 1);
-		home = (pw = getpwnam(user)) != NULL ? pw->pw_dir : NULL;
-	}
-	return (home != NULL && snprintf(path, PATH_MAX, "%s%s", home, rest) <
-	    PATH_MAX ? 0 : -1);
+	if (gitls_output(argv, dir, NULL, 0, &out, &len) == 0 && len > 0 &&
+	    out[len - 1] == '\0')
+		rc = snprintf(path, PATH_MAX, "%s", out) < PATH_MAX ? 0 : -1;
+	free(out);
+	return (rc);
+}
+
+static int
+expand(const char *dir, const char *top, const char *v, char *path)
+{
+	if (*v == '~')
+		return (ask_path(dir, path));
+	return (snprintf(path, PATH_MAX, "%s%s%s", *v == '/' ? "" : top,
+	    *v == '/' ? "" : "/", v) < PATH_MAX ? 0 : -1);
 }
 
 /* Where Git looks when nothing is configured. */
@@ -173,7 +179,7 @@ read_global(const char *dir, const char *v, struct gitrepo *g, char *why)
 	snprintf(top, sizeof(top), "%s", dir);
 	if (m > 0 && n > m + 1)
 		top[n - m - 1] = '\0';
-	if ((v != NULL ? expand(top, v, path) : default_global(path)) == -1 ||
+	if ((v != NULL ? expand(dir, top, v, path) : default_global(path)) == -1 ||
 	    (v != NULL && *v == '\0'))
 		return (0);
 	if ((g->global_name = strdup(path)) == NULL)

@@ -23,14 +23,15 @@ struct objget {
 	struct held held[OBJGET_WINDOW];
 	size_t nheld;
 	struct objrec_reader *reader;
-	int done;               /* of the GET that runs: 1, or -1 */
+	int done;               /* of the request that runs: 1, or -1 */
+	struct job_record *rec; /* where CHANGES puts the record, or NULL */
 	struct err err;
 };
 
 /*
  * Invariants of struct objget:
  *  1. held[0..nheld) are objects that were checked and not yet read.
- *  2. reader != NULL exactly while a GET runs.
+ *  2. reader != NULL exactly while a GET or CHANGES runs.
  */
 
 struct objget *
@@ -108,6 +109,38 @@ on_object(void *cookie, const struct objrec *rec, const uint8_t *raw)
 	return (0);
 }
 
+/* The first reply to CHANGES is the record. */
+static int
+on_record(struct objget *g, const struct frame *f)
+{
+	struct client_reply *rep;
+	int rc = -1;
+
+	if ((rep = calloc(1, sizeof(*rep))) == NULL)
+		return (-1);
+	if (client_reply_parse(f->body, f->len, rep) == 0) {
+		if (rep->kind == CLIENT_JOB) {
+			*g->rec = rep->record;
+			g->rec = NULL;
+			rc = 0;
+		}
+		client_reply_done(rep);
+	}
+	free(rep);
+	return (rc);
+}
+
+static int
+on_reply(struct objget *g, const struct frame *f)
+{
+	if (g->reader == NULL || (g->rec != NULL ? on_record(g, f) == -1 :
+	    !conn_ends(f)))
+		return (-1);
+	if (conn_ends(f))
+		g->done = objrec_reader_clean(g->reader) ? 1 : -1;
+	return (0);
+}
+
 static int
 on_frame(void *cookie, const struct frame *f)
 {
@@ -129,13 +162,31 @@ on_frame(void *cookie, const struct frame *f)
 		g->done = -1;
 		return (err_parse(f->body, f->len, &g->err));
 	case FRAME_REPLY:
-		if (g->reader == NULL || !conn_ends(f))
-			return (-1);
-		g->done = objrec_reader_clean(g->reader) ? 1 : -1;
-		return (0);
+		return (on_reply(g, f));
 	default:
 		return (-1);
 	}
+}
+
+/* One request, whose answer are objects, with ${len} bytes of DATA. */
+static int
+request(struct objget *g, const struct client_open *o, const void *refs,
+    size_t len)
+{
+	uint32_t stream;
+
+	if ((g->reader = objrec_reader_new(on_object, g)) == NULL)
+		return (-1);
+	g->done = 0;
+	stream = conn_request(g->s->c, o, on_frame, g);
+	if (stream == 0 || (len > 0 && (conn_data(g->s->c, stream, FRAME_REFS,
+	    refs, len) == -1 || conn_end(g->s->c, stream) == -1)) ||
+	    conn_until(g->s->c, &g->done) == -1)
+		g->done = -1;
+	conn_forget(g->s->c, stream);
+	objrec_reader_free(g->reader);
+	g->reader = NULL;
+	return (g->done == 1 ? 0 : -1);
 }
 
 static int
@@ -143,29 +194,17 @@ get(struct objget *g, const struct obj_ref *refs, size_t n)
 {
 	uint8_t buf[OBJGET_WINDOW * OBJ_REF_LEN];
 	struct client_open *o;
-	uint32_t stream;
 	size_t i;
+	int rc;
 
 	if ((o = calloc(1, sizeof(*o))) == NULL)
 		return (-1);
-	if ((g->reader = objrec_reader_new(on_object, g)) == NULL) {
-		free(o);
-		return (-1);
-	}
 	for (i = 0; i < n; i++)
 		obj_ref_encode(&refs[i], buf + i * OBJ_REF_LEN);
 	o->verb = CLIENT_GET;
-	g->done = 0;
-	stream = conn_request(g->s->c, o, on_frame, g);
+	rc = request(g, o, buf, n * OBJ_REF_LEN);
 	free(o);
-	if (stream == 0 || conn_data(g->s->c, stream, FRAME_REFS, buf,
-	    n * OBJ_REF_LEN) == -1 || conn_end(g->s->c, stream) == -1 ||
-	    conn_until(g->s->c, &g->done) == -1)
-		g->done = -1;
-	conn_forget(g->s->c, stream);
-	objrec_reader_free(g->reader);
-	g->reader = NULL;
-	return (g->done == 1 ? 0 : -1);
+	return (rc);
 }
 
 static int
@@ -257,4 +296,25 @@ const struct err *
 objget_err(const struct objget *g)
 {
 	return (&g->err);
+}
+
+int
+objget_changes(struct objget *g, const char *job, struct job_record *rec)
+{
+	struct client_open *o;
+	int rc;
+
+	if ((o = calloc(1, sizeof(*o))) == NULL)
+		return (-1);
+	o->verb = CLIENT_CHANGES;
+	memcpy(o->job, job, strlen(job) + 1);
+	drop_held(g);
+	memset(&g->err, 0, sizeof(g->err));
+	g->rec = rec;
+	rc = request(g, o, NULL, 0);
+	if (rc == 0 && g->rec != NULL)  /* an end without a record */
+		rc = -1;
+	g->rec = NULL;
+	free(o);
+	return (rc);
 }

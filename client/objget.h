@@ -20,6 +20,14 @@ struct objget *objget_new(struct session *);
 void objget_free(struct objget *);
 
 /**
+ * objget_changes(g, job, rec):
+ * Ask for the record of a job, and, if it has ended, for what it changed: what
+ * comes along is held for objget_fetch.  0, or -1: objget_err, or the loss of
+ * the connection, says why.
+ */
+int objget_changes(struct objget *, const char *, struct job_record *);
+
+/**
  * objget_want(g, ref):
  * These will be read next, in this order: ask for them together.  0 or -1.
  */

@@ -1,51 +1,46 @@
 /*
- * The stat cache file.  Reads and writes that one file and nothing else.
- *
- * Layout, native byte order (it never leaves this machine): magic, u32
- * directories, root reference, u64 checksum of the rest; per directory u32
- * bytes that follow, u32 path length, path, reference, id without times, u32
- * entries, entries.
+ * Reads the stat cache file; its layout is in statcache_internal.h.  Touches
+ * nothing else.
  */
-#include <sys/mman.h>
-
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "lib/io.h"
-#include "statcache.h"
+#include "statcache_internal.h"
 
-#define MAGIC           "errand stat 2\n\0"
-#define HEAD            (16 + 4 + OBJ_REF_LEN + 8)
-#define ENTRY           (5 * 8 + 4 + 1 + 2 + OBJ_REF_LEN)
-#define DIR_HEAD        (8 + OBJ_REF_LEN + OBJ_ID_LEN)
 #define CACHE_MAX       (4UL * 1024 * 1024 * 1024)
 
 /* The coarsest tick a file system stamps with, and some. */
 #define RACY_NS         20000000
 
+enum block_state { BLOCK_UNREAD = 0, BLOCK_GOOD, BLOCK_BAD };
+
+/*
+ * Invariants of struct statcache:
+ *  1. map has room for the whole file; head and index are in it, and a block
+ *     from the moment it was asked for (a copy: a file that is replaced by
+ *     rename never changes, but one that is truncated by somebody would end
+ *     us with SIGBUS).
+ *  2. state[i] is that of the block index[i].
+ */
 struct statcache {
+	int fd;
 	uint8_t *map;
 	size_t len;
 	uint32_t ndirs;
-	const uint8_t **slots;  /* directory blocks by hash of the path */
-	size_t nslots;
+	const struct stat_block *index;         /* in map */
+	uint8_t *state;
 	struct obj_ref root;
 };
 
-struct statcache_out {
-	uint8_t *p;
-	size_t len, cap;
-	uint32_t ndirs;
-};
-
-static uint64_t
-checksum(const uint8_t *p, size_t len)
+uint64_t
+stat_sum(const void *buf, size_t len)
 {
 	uint64_t h = 0x9e3779b97f4a7c15ULL ^ len, w;
+	const uint8_t *p = buf;
 
 	for (; len >= 8; p += 8, len -= 8) {
 		memcpy(&w, p, 8);
@@ -57,95 +52,68 @@ checksum(const uint8_t *p, size_t len)
 	return (h ^ (h >> 29));
 }
 
-static size_t
-slot_of(const struct statcache *sc, const char *path, size_t len)
-{
-	uint32_t plen;
-	size_t i;
-
-	i = checksum((const uint8_t *)path, len) & (sc->nslots - 1);
-	for (; sc->slots[i] != NULL; i = (i + 1) & (sc->nslots - 1)) {
-		memcpy(&plen, sc->slots[i], 4);
-		if (plen == len && memcmp(sc->slots[i] + 4, path, len) == 0)
-			break;
-	}
-	return (i);
-}
-
-/* Check every block's bounds and enter it in the table. */
 static int
-index_dirs(struct statcache *sc)
-{
-	const uint8_t *p = sc->map + HEAD, *end = sc->map + sc->len;
-	uint32_t i, blen, plen;
-
-	for (sc->nslots = 64; sc->nslots < sc->ndirs * 2ULL;)
-		sc->nslots *= 2;
-	if ((sc->slots = calloc(sc->nslots, sizeof(*sc->slots))) == NULL)
-		return (-1);
-	for (i = 0; i < sc->ndirs; i++) {
-		if (end - p < 4)
-			return (-1);
-		memcpy(&blen, p, 4);
-		p += 4;
-		if ((size_t)(end - p) < blen || blen < DIR_HEAD)
-			return (-1);
-		memcpy(&plen, p, 4);
-		if (plen > blen - DIR_HEAD)
-			return (-1);
-		sc->slots[slot_of(sc, (const char *)p + 4, plen)] = p;
-		p += blen;
-	}
-	return (p == end ? 0 : -1);
-}
-
-static int
-map_file(struct statcache *sc, const char *path)
+open_file(struct statcache *sc, const char *path)
 {
 	struct stat st;
-	int fd;
 
-	if ((fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)) == -1)
+	sc->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (sc->fd == -1 || fstat(sc->fd, &st) == -1 || !S_ISREG(st.st_mode) ||
+	    st.st_size < STAT_HEAD || (size_t)st.st_size > CACHE_MAX)
 		return (-1);
-	if (fstat(fd, &st) == -1 || !S_ISREG(st.st_mode) ||
-	    st.st_size < HEAD || (size_t)st.st_size > CACHE_MAX)
-		goto err0;
 	sc->len = (size_t)st.st_size;
-	/* A copy: a file that is replaced by rename never changes, but one
-	 * that is truncated by somebody would end us with SIGBUS. */
-	if ((sc->map = malloc(sc->len)) == NULL ||
-	    io_pread(fd, sc->map, sc->len, 0) == -1)
-		goto err0;
-	close(fd);
-	return (0);
+	if ((sc->map = malloc(sc->len)) == NULL)
+		return (-1);
+	return (io_pread(sc->fd, sc->map, STAT_HEAD, 0));
+}
 
-err0:
-	close(fd);
-	return (-1);
+/* The index, and whether all that it names lies in the file. */
+static int
+read_index(struct statcache *sc)
+{
+	const size_t each = sizeof(struct stat_block);
+	const struct stat_block *b;
+	uint64_t sum;
+	size_t first;
+	uint32_t i;
+
+	if (memcmp(sc->map, STAT_MAGIC, 16) != 0)
+		return (-1);
+	memcpy(&sc->ndirs, sc->map + STAT_AT_DIRS, 4);
+	memcpy(&sum, sc->map + STAT_AT_SUM, 8);
+	if (sc->ndirs > (sc->len - STAT_HEAD) / each)
+		return (-1);
+	first = STAT_HEAD + sc->ndirs * each;
+	if (io_pread(sc->fd, sc->map + STAT_HEAD, first - STAT_HEAD,
+	    STAT_HEAD) == -1)
+		return (-1);
+	memset(sc->map + STAT_AT_SUM, 0, 8);
+	if (stat_sum(sc->map, first) != sum ||
+	    obj_ref_decode(sc->map + STAT_AT_ROOT, &sc->root) == -1)
+		return (-1);
+	sc->index = (const void *)(sc->map + STAT_HEAD);
+	for (i = 0; i < sc->ndirs; i++) {
+		b = &sc->index[i];
+		if (b->off < first || b->off > sc->len ||
+		    b->len > sc->len - b->off || b->len < STAT_DIR_HEAD)
+			return (-1);
+	}
+	return (0);
 }
 
 struct statcache *
 statcache_load(const char *path)
 {
 	struct statcache *sc;
-	uint64_t sum;
 
 	if ((sc = calloc(1, sizeof(*sc))) == NULL)
 		return (NULL);
-	if (map_file(sc, path) == -1 || memcmp(sc->map, MAGIC, 15) != 0)
-		goto err0;
-	memcpy(&sc->ndirs, sc->map + 16, 4);
-	memcpy(&sum, sc->map + HEAD - 8, 8);
-	if (obj_ref_decode(sc->map + 20, &sc->root) == -1 ||
-	    sc->ndirs > sc->len / 8 ||
-	    checksum(sc->map + HEAD, sc->len - HEAD) != sum ||
-	    index_dirs(sc) == -1)
-		goto err0;
+	if (open_file(sc, path) == -1 || read_index(sc) == -1 ||
+	    (sc->state = calloc((size_t)sc->ndirs + 1, 1)) == NULL) {
+		statcache_free(sc);
+		return (NULL);
+	}
 	return (sc);
-
-err0:
-	statcache_free(sc);
-	return (NULL);
 }
 
 void
@@ -153,7 +121,8 @@ statcache_free(struct statcache *sc)
 {
 	if (sc == NULL)
 		return;
-	free(sc->slots);
+	io_close(&sc->fd);
+	free(sc->state);
 	free(sc->map);
 	free(sc);
 }
@@ -164,25 +133,70 @@ statcache_root(const struct statcache *sc, struct obj_ref *ref)
 	*ref = sc->root;
 }
 
+static int
+read_block(const struct statcache *sc, const struct stat_block *b)
+{
+	uint8_t *p = sc->map + b->off;
+	uint32_t plen;
+
+	if (io_pread(sc->fd, p, b->len, (off_t)b->off) == -1 ||
+	    stat_sum(p, b->len) != b->sum)
+		return (BLOCK_BAD);
+	memcpy(&plen, p, 4);
+	return (plen <= b->len - STAT_DIR_HEAD ? BLOCK_GOOD : BLOCK_BAD);
+}
+
+static int
+is_block_of(struct statcache *sc, uint32_t i, const char *path, size_t len)
+{
+	const uint8_t *p = sc->map + sc->index[i].off;
+	uint32_t plen;
+
+	if (sc->state[i] == BLOCK_UNREAD)
+		sc->state[i] = (uint8_t)read_block(sc, &sc->index[i]);
+	if (sc->state[i] != BLOCK_GOOD)
+		return (0);
+	memcpy(&plen, p, 4);
+	return (plen == len && memcmp(p + 4, path, len) == 0);
+}
+
+static const struct stat_block *
+find(struct statcache *sc, const char *path, size_t len)
+{
+	const uint64_t hash = stat_sum(path, len);
+	uint32_t lo = 0, hi = sc->ndirs, mid;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (sc->index[mid].hash < hash)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (; lo < sc->ndirs && sc->index[lo].hash == hash; lo++)
+		if (is_block_of(sc, lo, path, len))
+			return (&sc->index[lo]);
+	return (NULL);
+}
+
 int
-statcache_dir(const struct statcache *sc, const char *path,
-    struct stat_dir *sd)
+statcache_dir(struct statcache *sc, const char *path, struct stat_dir *sd)
 {
 	size_t len = strlen(path);
-	const uint8_t *b = sc->slots[slot_of(sc, path, len)];
-	uint32_t blen;
+	const struct stat_block *b;
+	const uint8_t *p;
 
-	if (b == NULL)
+	if ((b = find(sc, path, len)) == NULL)
 		return (-1);
-	memcpy(&blen, b - 4, 4);
-	sd->end = b + blen;
-	b += 4 + len;
-	if (obj_ref_decode(b, &sd->ref) == -1)
+	p = sc->map + b->off;
+	sd->end = p + b->len;
+	p += 4 + len;
+	if (obj_ref_decode(p, &sd->ref) == -1)
 		return (-1);
-	b += OBJ_REF_LEN;
-	memcpy(sd->plain, b, OBJ_ID_LEN);
-	memcpy(&sd->n, b + OBJ_ID_LEN, 4);
-	sd->p = b + OBJ_ID_LEN + 4;
+	p += OBJ_REF_LEN;
+	memcpy(sd->plain, p, OBJ_ID_LEN);
+	memcpy(&sd->n, p + OBJ_ID_LEN, 4);
+	sd->p = p + OBJ_ID_LEN + 4;
 	return (0);
 }
 
@@ -191,7 +205,7 @@ stat_dir_next(struct stat_dir *sd, struct stat_entry *e)
 {
 	const uint8_t *p = sd->p;
 
-	if (sd->end - p < ENTRY)
+	if (sd->end - p < STAT_ENTRY)
 		return (0);
 	memcpy(&e->dev, p, 8);
 	memcpy(&e->ino, p + 8, 8);
@@ -201,12 +215,12 @@ stat_dir_next(struct stat_dir *sd, struct stat_entry *e)
 	memcpy(&e->mode, p + 40, 4);
 	e->racy = p[44];
 	memcpy(&e->name_len, p + 45, 2);
-	if (sd->end - p < ENTRY + e->name_len)
+	if (sd->end - p < STAT_ENTRY + e->name_len)
 		return (0);
 	e->ref.kind = p[47];
 	memcpy(e->ref.id, p + 48, OBJ_ID_LEN);
-	e->name = (const char *)p + ENTRY;
-	sd->p = p + ENTRY + e->name_len;
+	e->name = (const char *)p + STAT_ENTRY;
+	sd->p = p + STAT_ENTRY + e->name_len;
 	return (1);
 }
 
@@ -236,117 +250,4 @@ stat_entry_set(struct stat_entry *e, const struct stat *st, int64_t start_ns)
 	e->ctime_ns = ns_of(&st->st_ctim);
 	e->racy = e->mtime_ns >= start_ns - RACY_NS ||
 	    e->ctime_ns >= start_ns - RACY_NS;
-}
-
-struct statcache_out *
-statcache_out_new(void)
-{
-	struct statcache_out *o;
-
-	if ((o = calloc(1, sizeof(*o))) == NULL)
-		return (NULL);
-	o->len = HEAD;
-	return (o);
-}
-
-void
-statcache_out_free(struct statcache_out *o)
-{
-	if (o == NULL)
-		return;
-	free(o->p);
-	free(o);
-}
-
-static uint8_t *
-put(uint8_t *p, const void *v, size_t n)
-{
-	memcpy(p, v, n);
-	return (p + n);
-}
-
-static uint8_t *
-put_entry(uint8_t *p, const struct stat_entry *e)
-{
-	p = put(p, &e->dev, 8);
-	p = put(p, &e->ino, 8);
-	p = put(p, &e->size, 8);
-	p = put(p, &e->mtime_ns, 8);
-	p = put(p, &e->ctime_ns, 8);
-	p = put(p, &e->mode, 4);
-	p = put(p, &e->racy, 1);
-	p = put(p, &e->name_len, 2);
-	p = put(p, &e->ref.kind, 1);
-	p = put(p, e->ref.id, OBJ_ID_LEN);
-	return (put(p, e->name, e->name_len));
-}
-
-int
-statcache_out_dir(struct statcache_out *o, const char *path,
-    const struct obj_ref *ref, const uint8_t *plain,
-    const struct stat_entry *v, size_t n)
-{
-	uint32_t plen = (uint32_t)strlen(path), n32 = (uint32_t)n, blen;
-	size_t need = DIR_HEAD + plen, i, cap;
-	uint8_t *p;
-
-	for (i = 0; i < n; i++)
-		need += ENTRY + v[i].name_len;
-	blen = (uint32_t)need;
-	need += 4;
-	if (o->cap - o->len < need || o->cap < o->len) {
-		cap = (o->cap + need + HEAD) * 2;
-		if (need > UINT32_MAX || (p = realloc(o->p, cap)) == NULL)
-			return (-1);
-		o->p = p;
-		o->cap = cap;
-	}
-	p = put(o->p + o->len, &blen, 4);
-	p = put(p, &plen, 4);
-	p = put(p, path, plen);
-	obj_ref_encode(ref, p);
-	p = put(p + OBJ_REF_LEN, plain, OBJ_ID_LEN);
-	p = put(p, &n32, 4);
-	for (i = 0; i < n; i++)
-		p = put_entry(p, &v[i]);
-	o->len += need;
-	o->ndirs++;
-	return (0);
-}
-
-/* Not flushed: after a power cut the checksum tells. */
-int
-statcache_out_save(struct statcache_out *o, const char *path,
-    const struct obj_ref *root)
-{
-	char tmp[4096];
-	uint64_t sum;
-	int fd;
-
-	if (o->p == NULL ||
-	    snprintf(tmp, sizeof(tmp), "%s.%ld.new", path, (long)getpid()) >=
-	    (int)sizeof(tmp))
-		goto err0;
-	memset(o->p, 0, HEAD);
-	memcpy(o->p, MAGIC, 15);
-	memcpy(o->p + 16, &o->ndirs, 4);
-	obj_ref_encode(root, o->p + 20);
-	sum = checksum(o->p + HEAD, o->len - HEAD);
-	memcpy(o->p + HEAD - 8, &sum, 8);
-	if ((fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-	    0600)) == -1)
-		goto err0;
-	if (io_write(fd, o->p, o->len) == -1)
-		goto err1;
-	close(fd);
-	if (rename(tmp, path) == -1)
-		goto err2;
-	return (0);
-
-err1:
-	close(fd);
-err2:
-	(void)unlink(tmp);
-err0:
-	return (-1);
 }

@@ -13,7 +13,8 @@
  * read again.  A file is unchanged when device, inode, size, mode, mtime and
  * ctime are all as then, and neither time is so near to that scan that a later
  * write could have left it as it was (Git's rule for racy entries).  Private
- * to this client: a missing or damaged cache only costs time.
+ * to this client: a missing or damaged cache only costs time.  A directory is
+ * read from the file when it is asked for.
  */
 struct statcache;
 
@@ -37,13 +38,13 @@ struct stat_dir {
 	const uint8_t *end;
 };
 
-/* Load; NULL when there is none that can be used. */
+/* Open, and read what is where; NULL when there is none that can be used. */
 struct statcache *statcache_load(const char *);
 void statcache_free(struct statcache *);
 void statcache_root(const struct statcache *, struct obj_ref *);
 
-/* Find a directory by its path.  0, or -1. */
-int statcache_dir(const struct statcache *, const char *, struct stat_dir *);
+/* Find a directory by its path; good until statcache_free.  0, or -1. */
+int statcache_dir(struct statcache *, const char *, struct stat_dir *);
 
 /* The next entry, in name order: 1, 0 at the end. */
 int stat_dir_next(struct stat_dir *, struct stat_entry *);
@@ -60,7 +61,7 @@ void stat_entry_set(struct stat_entry *, const struct stat *, int64_t);
  * find: the entry, borrowed until the next call, or NULL.
  */
 struct statcache_at;
-struct statcache_at *statcache_at_new(const struct statcache *);
+struct statcache_at *statcache_at_new(struct statcache *);
 void statcache_at_free(struct statcache_at *);
 const struct stat_entry *statcache_at_find(struct statcache_at *, const char *,
     size_t);

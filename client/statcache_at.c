@@ -12,7 +12,7 @@
  *  1. dir stands behind e, if at is set, else where it was opened.
  */
 struct statcache_at {
-	const struct statcache *sc;
+	struct statcache *sc;
 	struct stat_dir dir;
 	struct stat_entry e;
 	char *path;             /* of dir; NULL: none yet */
@@ -23,7 +23,7 @@ struct statcache_at {
 };
 
 struct statcache_at *
-statcache_at_new(const struct statcache *sc)
+statcache_at_new(struct statcache *sc)
 {
 	struct statcache_at *a;
 

@@ -21,18 +21,33 @@
 #define SYSTEM_SOCKET   RUNDIR "/errand.sock"
 #define HOSTS_MAX       (1024 * 1024)
 
+/* How much of a path is directories that were made, or found, before. */
+static char *
+known_dirs(char *path, const char *made)
+{
+	char *p = path + 1, *slash;
+
+	for (; (slash = strchr(p, '/')) != NULL; p = slash + 1)
+		if (strncmp(path, made, (size_t)(slash - path) + 1) != 0)
+			break;
+	return (p);
+}
+
 static int
 make_dirs(char *path)
 {
+	static char made[PATH_MAX];     /* ends with a slash, if anything */
 	char *p;
 
-	for (p = path + 1; (p = strchr(p, '/')) != NULL; p++) {
+	for (p = known_dirs(path, made); (p = strchr(p, '/')) != NULL; p++) {
 		*p = '\0';
 		if (mkdir(path, 0700) == -1 && errno != EEXIST) {
 			*p = '/';
 			return (-1);
 		}
 		*p = '/';
+		memcpy(made, path, (size_t)(p - path) + 1);
+		made[p - path + 1] = '\0';
 	}
 	return (0);
 }
@@ -85,26 +100,35 @@ state_tree_path(const uint8_t key[32], const char *tenant, const char *root,
 	return (hashed_path("trees", key, 32, tenant, root, out));
 }
 
-int
-state_last_set(const char *root, const char *tenant, const char *job)
+/* Write a file that is one word, in one step. */
+static int
+word_set(const char *path, const char *word)
 {
-	char path[PATH_MAX], tmp[PATH_MAX + 16];
+	char tmp[PATH_MAX + 16];
 	int fd;
 
-	if (hashed_path("last", "", 0, tenant, root, path) == -1)
-		return (-1);
 	snprintf(tmp, sizeof(tmp), "%s.%ld", path, (long)getpid());
 	(void)unlink(tmp);
 	if ((fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW |
 	    O_CLOEXEC, 0600)) == -1)
 		return (-1);
-	if (io_write(fd, job, strlen(job)) == -1) {
+	if (io_write(fd, word, strlen(word)) == -1) {
 		close(fd);
 		(void)unlink(tmp);
 		return (-1);
 	}
 	close(fd);
 	return (rename(tmp, path));
+}
+
+int
+state_last_set(const char *root, const char *tenant, const char *job)
+{
+	char path[PATH_MAX];
+
+	if (hashed_path("last", "", 0, tenant, root, path) == -1)
+		return (-1);
+	return (word_set(path, job));
 }
 
 int
@@ -120,6 +144,35 @@ state_last_get(const char *root, const char *tenant, char *job)
 		return (-1);
 	if (text_job_id_valid((const char *)buf)) {
 		memcpy(job, buf, JOB_ID_LEN + 1);
+		rc = 0;
+	}
+	free(buf);
+	return (rc);
+}
+
+int
+state_tenant_set(const char *addr, const char *asked, const char *tenant)
+{
+	char path[PATH_MAX];
+
+	if (hashed_path("tenants", "", 0, addr, asked, path) == -1)
+		return (-1);
+	return (word_set(path, tenant));
+}
+
+int
+state_tenant_get(const char *addr, const char *asked, char *tenant)
+{
+	char path[PATH_MAX];
+	uint8_t *buf;
+	size_t len;
+	int rc = -1;
+
+	if (hashed_path("tenants", "", 0, addr, asked, path) == -1 ||
+	    io_file_read(AT_FDCWD, path, TENANT_NAME_MAX, &buf, &len) == -1)
+		return (-1);
+	if (text_tenant_valid((const char *)buf)) {
+		memcpy(tenant, buf, len + 1);
 		rc = 0;
 	}
 	free(buf);

@@ -12,6 +12,7 @@
  *   hosts          host key, address: pinned at the first contact
  *   trees/H        stat cache per host key, tenant and root
  *   last/H         newest job submitted per root
+ *   tenants/H      who we were last at an address
  */
 
 /* Path of a file below the state directory (made when missing) into ${out}
@@ -25,6 +26,12 @@ int state_tree_path(const uint8_t key[32], const char *tenant,
 /* Newest job submitted from a root: remember (0/-1) and recall (0/-1). */
 int state_last_set(const char *root, const char *tenant, const char *job);
 int state_last_get(const char *root, const char *tenant, char *job);
+
+/* Who a host said that we are, by its address and who we asked to be (""):
+ * remember (0/-1) and recall (0/-1; TENANT_NAME_MAX + 1 bytes).  A guess, to be
+ * compared with what the host says now. */
+int state_tenant_set(const char *addr, const char *asked, const char *tenant);
+int state_tenant_get(const char *addr, const char *asked, char *tenant);
 
 /**
  * state_host_pin(addr, key, why):

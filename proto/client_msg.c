@@ -136,6 +136,7 @@ static const struct row open_rows[] = {
 	ROW(CARE, care_ask_map),
 	ROW(INPUT, input_map),
 	ROW(WINDOW, window_map),
+	ROW(CHANGES, open_job_map),
 };
 
 const struct edge open_edge = {

@@ -32,6 +32,10 @@
  *   LIST     h: REPLY JOB (more) each, REPLY DONE
  *   KILL     h: REPLY RESULT once the end is durable; with .no_wait REPLY DONE
  *   GET      c: DATA REFS..., END.  h: DATA OBJECT in that order, REPLY DONE
+ *   CHANGES  h: REPLY JOB (more), DATA OBJECT, REPLY DONE: the record as it is
+ *            stored and, if the job has ended, the list of changes, if it is
+ *            one chunk, and what is in the files it names, if that is little
+ *            (LIMIT_AHEAD_*).  What is not sent is got by GET
  *   RECEIPT  h: DATA BYTES, REPLY DONE
  *   INFO     h: REPLY INFO
  *   ADMIN    h: REPLY ADMIN
@@ -59,6 +63,7 @@ enum client_verb {
 	CLIENT_UPLOAD = 1, CLIENT_SUBMIT, CLIENT_ATTACH, CLIENT_WAIT,
 	CLIENT_STATUS, CLIENT_LIST, CLIENT_KILL, CLIENT_GET, CLIENT_RECEIPT,
 	CLIENT_INFO, CLIENT_ADMIN, CLIENT_CARE, CLIENT_INPUT, CLIENT_WINDOW,
+	CLIENT_CHANGES,
 	CLIENT_VERB__MAX
 };
 

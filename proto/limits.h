@@ -17,6 +17,8 @@
 #define LIMIT_PUT_OBJECTS       4096
 #define LIMIT_GET_BYTES         (4 * 1024 * 1024) /* one get memfd */
 #define LIMIT_GET_OBJECTS       4096
+#define LIMIT_AHEAD_OBJECTS     32      /* files sent with a list of changes: */
+#define LIMIT_AHEAD_BYTES       65536   /* where more is, windows are as good */
 #define LIMIT_NEED_REFS         65536           /* missing ids told at once */
 #define LIMIT_RECORD            16384           /* an encoded job record */
 #define LIMIT_RECEIPT           16384           /* an encoded receipt */

@@ -28,6 +28,8 @@ static const struct route routes[] = {
 	    wait_open, NULL, NULL, NULL, NULL },
 	{ CLIENT_STATUS, ROUTE_TENANT, ROUTE_NO_DATA, 16,
 	    status_open, NULL, NULL, NULL, jobs_done },
+	{ CLIENT_CHANGES, ROUTE_TENANT, ROUTE_NO_DATA, 4,
+	    changes_open, NULL, NULL, NULL, changes_done },
 	{ CLIENT_LIST, ROUTE_TENANT, ROUTE_NO_DATA, 4,
 	    list_open, NULL, NULL, NULL, jobs_done },
 	{ CLIENT_KILL, ROUTE_TENANT, ROUTE_NO_DATA, 32,

@@ -43,6 +43,10 @@ void kill_open(struct stream *, const struct client_open *);
 void receipt_open_stream(struct stream *, const struct client_open *);
 void jobs_done(struct stream *);
 
+/* changes.c: a job's record, with what the job changed. */
+void changes_open(struct stream *, const struct client_open *);
+void changes_done(struct stream *);
+
 /* input.c: what a job reads, and the size of its terminal. */
 void input_open(struct stream *, const struct client_open *);
 void input_take(struct stream *, const uint8_t *, size_t);

@@ -57,6 +57,7 @@ find(struct stream *st, resolve_fn *fn)
 {
 	const struct jobs *j = st->priv;
 
+	resolve_free(st->resolve);
 	st->resolve = resolve_new(st->s->store, j->open.job, fn, st);
 	if (st->resolve == NULL)
 		stream_failf(st, ERR_INTERNAL, "the host ran out of memory");
@@ -132,11 +133,25 @@ status_live(void *cookie, const struct snap_msg *m, int *fd)
 		find(st, status_found);
 }
 
+/* What has ended needs no supervisor; of the rest the store knows little. */
+static void
+status_first(void *cookie, const struct job_record *rec, const struct err *e)
+{
+	struct stream *st = cookie;
+
+	if (rec == NULL)
+		stream_fail(st, e);
+	else if (JOB_IS_FINAL(rec->state))
+		reply_record(st, CLIENT_JOB, rec, 0);
+	else
+		ask_live(st, status_live);
+}
+
 void
 status_open(struct stream *st, const struct client_open *o)
 {
 	if (jobs_new(st, o) != NULL)
-		ask_live(st, status_live);
+		find(st, status_first);
 }
 
 /* LIST */

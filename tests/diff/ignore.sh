@@ -117,6 +117,14 @@ is "$(tr '\n' ' ' <"$T/got")" 'from-file other ' 'count'
 git config core.excludesFile '~/my rules' && echo from-file >"$HOME/my rules"
 check 'core.excludesFile, with a tilde' compare .
 is "$(tr '\n' ' ' <"$T/got")" 'from-default other ' 'takes their place'
+home=$(getent passwd "$(id -un)" | cut -d: -f6)
+if [ -d "$home" ]; then
+	echo other >"$T/named"
+	git config core.excludesFile "~$(id -un)/$(realpath \
+	    --relative-to="$home" "$T/named")"
+	check 'and with a user after it' compare .
+	is "$(tr '\n' ' ' <"$T/got")" 'from-default from-file ' 'as well'
+fi
 git config core.excludesFile rel && echo other >rel
 check 'and relative to the top' compare .
 rm "$T/config/git/ignore"

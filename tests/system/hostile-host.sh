@@ -117,6 +117,13 @@ host other_object
 refuses 'an object that was not asked for' "$get" 'fetch x -o other'
 host cut_object
 refuses 'half an object' "$get" 'fetch x -o half'
+for kind in id many cut nothing late twice; do
+	host ahead $kind
+	refuses "what comes along with a record: $kind" "fetch x -o ahead-$kind"
+done
+host ahead good
+run errand fetch x -o ahead
+is "$rc $(cat ahead/f)" '0 planted' 'what nobody asked for among it is left out'
 
 # --- too much ---
 
@@ -148,7 +155,8 @@ refuses 'a receipt without end' 'receipt x' 'receipt x -o receipt'
 # --- changes that must not be written ---
 
 # What is around DIR, and what links would lead to, with a digest of each file.
-mkdir -p "$T/out-side" area
+mkdir -p "$T/out-side" area/tree
+echo mine >area/tree/mine
 echo mine >"$T/out-side/file"
 around() {
 	find "$T/out-side" area -path "area/dir" -prune -o -printf '%p %y %m %l\n' |
@@ -169,11 +177,17 @@ for kind in dotdot inner last absolute slashes dot git git-case git-link nul \
 		ok "$kind: nothing is outside of DIR (TRAV-A1)"
 	fi
 	rm -rf area/dir
+	refuses "applied: $kind" 'fetch x --apply --into area/tree'
+	is "$(around; cat area/tree/mine)" "$before
+mine" "applied: $kind: nothing is, and the tree is as it was (TRAV-A1)"
 done
 host evil_changes good "$T/out-side"
 run errand fetch x -o area/dir
 is "$rc $(cat area/dir/d/f) $(readlink area/dir/l)" "0 planted $T/out-side" \
     'while the same kind of list without a fault is'
+run errand fetch x --apply --into area/tree
+is "$rc $(cat area/tree/d/f) $(readlink area/tree/l)" \
+    "0 planted $T/out-side" 'and so it is when it is applied'
 
 # --- goodbye ---
 

@@ -20,6 +20,7 @@ MORE = 1
 STDOUT, OBJECT, REFS, BYTES = 1, 3, 4, 5
 UPLOAD, SUBMIT, ATTACH, WAIT, STATUS, LIST, KILL, GET, RECEIPT, INFO = \
     range(1, 11)
+CHANGES = 14
 UPLOADED, NEED, ACCEPTED, JOB, RESULT, DONE, INFO_REPLY = range(1, 8)
 QUEUED, RUNNING, EXITED = 2, 4, 6
 FILE, DIR, LINK = 1, 2, 3
@@ -116,6 +117,14 @@ def job_reply(stream, kind, record, more=False):
                  more)
 
 
+def tell(host, stream, verb, record, *ahead):
+    """The record, as STATUS or CHANGES ask for it, the latter with objects."""
+    host.send(job_reply(stream, JOB, record, verb == CHANGES))
+    if verb == CHANGES:
+        host.objects(stream, *ahead)
+        host.send(reply(stream, DONE))
+
+
 def err(text, code=12):
     return message((1, code), (4, text))
 
@@ -174,8 +183,8 @@ def honest(host, stream, verb, body):
                   job_reply(stream, RESULT, job()))
     elif verb in (WAIT, KILL):
         host.send(job_reply(stream, RESULT, job()))
-    elif verb == STATUS:
-        host.send(job_reply(stream, JOB, job()))
+    elif verb in (STATUS, CHANGES):
+        tell(host, stream, verb, job())
     elif verb == LIST:
         host.send(job_reply(stream, JOB, job(), True), reply(stream, DONE))
     elif verb == INFO:
@@ -196,9 +205,8 @@ def changes_of(data, count, size=None):
 def serve_changes(host, stream, verb, entries, contents=(b'planted',)):
     """A job that changed just that, with all the digests right."""
     data = b'EC\1\0' + b''.join(entries)
-    if verb == STATUS:
-        host.send(job_reply(stream, JOB,
-                            job(changes=changes_of(data, len(entries)))))
+    if verb in (STATUS, CHANGES):
+        tell(host, stream, verb, job(changes=changes_of(data, len(entries))))
         return
     if verb != GET:
         honest(host, stream, verb, b'')
@@ -251,7 +259,7 @@ def more_after_final(host, stream, verb, body):
         host.send(reply(stream, DONE, more=True))
     elif verb in (ATTACH, WAIT, KILL):
         host.send(job_reply(stream, RESULT, job(), True))
-    elif verb == STATUS:
+    elif verb in (STATUS, CHANGES):
         host.send(job_reply(stream, JOB, job(receipt=1, spec=ref(
             CHUNK, b'spec'), changes=changes_of(b'EC\1\0', 0)), True))
     elif verb == INFO:
@@ -314,7 +322,7 @@ def data_after_reply(host, stream, verb, body):
     if host.data.get('told'):
         return
     host.data['told'] = True
-    if verb in (STATUS, LIST, INFO):
+    if verb in (STATUS, CHANGES, LIST, INFO):
         host.send(frame(stream, END), frame(stream, DATA, STDOUT, b'x'))
     honest(host, stream, verb, body)
     host.send(frame(stream, DATA, STDOUT, b'x'))
@@ -332,8 +340,8 @@ def not_final(host, stream, verb, body):
     """The result of a job is that it runs."""
     if verb in (SUBMIT, ATTACH, WAIT, KILL):
         host.send(job_reply(stream, RESULT, job(RUNNING)))
-    elif verb == STATUS:
-        host.send(job_reply(stream, JOB, job(RUNNING)))
+    elif verb in (STATUS, CHANGES):
+        tell(host, stream, verb, job(RUNNING))
     else:
         honest(host, stream, verb, body)
 
@@ -342,8 +350,8 @@ def last_job(host, stream, verb, body):
     """The last word on a job that is waited for is that it runs."""
     if verb in (SUBMIT, ATTACH, WAIT, KILL):
         host.send(job_reply(stream, JOB, job(RUNNING)))
-    elif verb == STATUS:
-        host.send(job_reply(stream, JOB, job(RUNNING)))
+    elif verb in (STATUS, CHANGES):
+        tell(host, stream, verb, job(RUNNING))
     else:
         honest(host, stream, verb, body)
 
@@ -375,7 +383,34 @@ def other_object(host, stream, verb, body):
 
 def bad_job_id(host, stream, verb, body):
     """A job id that is a path."""
-    host.send(job_reply(stream, JOB, job(job_id=b'../../../../tmp/x')))
+    tell(host, stream, verb, job(job_id=b'../../../../tmp/x'))
+
+
+def ahead(host, stream, verb, body):
+    """What comes along with a record, by its name."""
+    data = b'EC\1\0' + file_change(b'f')
+    record = job(changes=changes_of(data, 1))
+    if verb != CHANGES:
+        serve_changes(host, stream, verb, [file_change(b'f')])
+    elif sys.argv[3] == 'id':
+        tell(host, stream, verb, record,
+             record_of(CHUNK, b'EC\1\0', object_id(CHUNK, data)))
+    elif sys.argv[3] == 'many':
+        tell(host, stream, verb, record,
+             *(record_of(CHUNK, b'%d' % i) for i in range(65)))
+    elif sys.argv[3] == 'cut':
+        tell(host, stream, verb, record, record_of(CHUNK, data)[:60])
+    elif sys.argv[3] == 'nothing':
+        host.send(reply(stream, DONE))
+    elif sys.argv[3] == 'late':
+        host.objects(stream, record_of(CHUNK, data))
+        host.send(reply(stream, DONE))
+    elif sys.argv[3] == 'twice':
+        host.send(job_reply(stream, JOB, record, True) * 2,
+                  reply(stream, DONE))
+    else:
+        tell(host, stream, verb, record, record_of(CHUNK, b'for nobody'),
+             record_of(CHUNK, data), record_of(CHUNK, b'planted'))
 
 
 def cut_object(host, stream, verb, body):
@@ -498,9 +533,9 @@ def huge_object(host, stream, verb, body):
 def huge_changes(host, stream, verb, body):
     """A change list of 2^62 bytes."""
     data = b'EC\1\0' + file_change(b'f')
-    if verb == STATUS:
-        host.send(job_reply(stream, JOB,
-                            job(changes=changes_of(data, 1 << 62, 1 << 62))))
+    if verb in (STATUS, CHANGES):
+        tell(host, stream, verb,
+             job(changes=changes_of(data, 1 << 62, 1 << 62)))
     else:
         serve_changes(host, stream, verb, [file_change(b'f')])
 
@@ -508,9 +543,8 @@ def huge_changes(host, stream, verb, body):
 def huge_count(host, stream, verb, body):
     """2^62 entries in a list of one."""
     data = b'EC\1\0' + file_change(b'f')
-    if verb == STATUS:
-        host.send(job_reply(stream, JOB,
-                            job(changes=changes_of(data, 1 << 62))))
+    if verb in (STATUS, CHANGES):
+        tell(host, stream, verb, job(changes=changes_of(data, 1 << 62)))
     else:
         serve_changes(host, stream, verb, [file_change(b'f')])
 

@@ -1,4 +1,5 @@
 /* Looking paths up in a stat cache, in order and not. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -79,11 +80,72 @@ paths_are_found(void **state)
 	assert_int_equal(unlink(file), 0);
 }
 
+/* What ${path} looks like from a cache in which one byte is another. */
+static int
+found_with_damage(const char *file, off_t at, const char *path)
+{
+	struct statcache *sc;
+	struct stat_dir sd;
+	uint8_t c;
+	int fd, rc = -2;
+
+	assert_true((fd = open(file, O_RDWR)) != -1);
+	assert_int_equal(pread(fd, &c, 1, at), 1);
+	c ^= 0x10;
+	assert_int_equal(pwrite(fd, &c, 1, at), 1);
+	if ((sc = statcache_load(file)) != NULL)
+		rc = statcache_dir(sc, path, &sd);
+	statcache_free(sc);
+	c ^= 0x10;
+	assert_int_equal(pwrite(fd, &c, 1, at), 1);
+	close(fd);
+	return (rc);
+}
+
+/* A directory is lost by damage to its own block alone, and the whole by damage
+ * to what says where they are. */
+static void
+damage_costs_a_directory(void **state)
+{
+	const struct stat_entry sub[] = { entry("x", 0100755) };
+	char file[] = "/tmp/errand-cache.XXXXXX";
+	struct obj_ref ref = { .kind = OBJ_TREE, .id = { 1 } };
+	static const uint8_t digest[64];
+	struct statcache_out *o;
+	struct stat st;
+	off_t i;
+	int fd, d, e, lost = 0;
+
+	(void)state;
+	assert_true((fd = mkstemp(file)) != -1);
+	assert_non_null(o = statcache_out_new());
+	assert_int_equal(statcache_out_dir(o, "d", &ref, digest, sub, 1), 0);
+	assert_int_equal(statcache_out_dir(o, "e", &ref, digest, sub, 1), 0);
+	assert_int_equal(statcache_out_save(o, file, &ref), 0);
+	statcache_out_free(o);
+	close(fd);
+	assert_int_equal(stat(file, &st), 0);
+	for (i = 0; i < st.st_size; i++) {
+		d = found_with_damage(file, i, "d");
+		e = found_with_damage(file, i, "e");
+		assert_int_equal(d == -2, e == -2);
+		if (d == -2)
+			lost++;
+		else
+			assert_int_equal(d + e, -1);    /* one of them */
+	}
+	assert_int_equal(lost, 64 + 2 * 32);    /* head and index */
+	assert_int_equal(truncate(file, st.st_size - 1), 0);
+	assert_null(statcache_load(file));
+	assert_int_equal(unlink(file), 0);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(paths_are_found),
+		cmocka_unit_test(damage_costs_a_directory),
 	};
 
 	return (cmocka_run_group_tests(tests, NULL, NULL));
