@@ -80,10 +80,9 @@ libs	= -Wl,--as-needed $(shell $(PKG_CONFIG) --libs $(1))
 # STATIC= links all of them as shared.
 STATIC	= errand errand-snapshot
 static	= $(if $(SAN)$(FUZZ)$(COV),,$(filter $(1),$(STATIC)))
-linked	= $(if $(call static,$(filter errand,$(1))),-static-pie \
-	  $(call libs,$(LIBS_$(1))),$(if $(call static,$(1)),\
+linked	= $(if $(call static,$(filter-out errand,$(1))),\
 	  -Wl$(comma)-Bstatic $(call libs,$(LIBS_$(1))) \
-	  -Wl$(comma)-Bdynamic,$(call libs,$(LIBS_$(1)))))
+	  -Wl$(comma)-Bdynamic,$(call libs,$(LIBS_$(1))))
 comma	= ,
 
 # Objects.  A directory's archive holds everything but the program's own main
@@ -127,6 +126,10 @@ $(B)/bin/errand-exec: $(B)/worker-exec/main.o $(B)/worker-exec.a
 $(B)/bin/errand-store: $(B)/worker-store/main.o $(B)/worker-store.a
 $(B)/bin/errand: $(call objs,$(CMD_SRC)) $(B)/client.a
 $(B)/bin/errandctl: $(call objs,$(CTL_SRC)) $(B)/client.a
+
+ifneq ($(call static,errand),)
+$(B)/bin/errand: LDHARD := $(subst -pie,-static-pie,$(LDHARD))
+endif
 
 $(PROGS): $(BASE)
 	@mkdir -p $(@D)
