@@ -5,26 +5,35 @@
 #include <sys/stat.h>
 
 #include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "gitstub.h"
 #include "lib/io.h"
 
-/* A directory when there is no text. */
+/* The blob without bytes, which the index names, as zlib has it. */
+#define EMPTY_BLOB \
+    "\x78\x9c\x4b\xca\xc9\x4f\x52\x30\x60\x00\x00\x09\xb0\x01\xf0"
+
+#define DIRECTORY       NULL, 0
+#define BYTES(s)        s, sizeof(s) - 1
+
 static const struct part {
 	const char *name;
-	const char *text;
+	const char *bytes;
+	size_t len;
 } parts[] = {
-	{ ".git", NULL },
-	{ ".git/objects", NULL },
-	{ ".git/refs", NULL },
-	{ ".git/refs/heads", NULL },
-	{ ".git/HEAD", "ref: refs/heads/main\n" },
-	{ ".git/config", "[core]\n\trepositoryformatversion = 0\n"
-	    "\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n" },
-	{ ".git/description", "Stands in for the submitter's repository, which "
-	    "was not sent: no history.\nThe commit is in ERRAND_COMMIT.\n" },
+	{ ".git", DIRECTORY },
+	{ ".git/objects", DIRECTORY },
+	{ ".git/objects/e6", DIRECTORY },
+	{ ".git/objects/e6/9de29bb2d1d6434b8b29ae775ad8c2e48c5391",
+	    BYTES(EMPTY_BLOB) },
+	{ ".git/refs", DIRECTORY },
+	{ ".git/refs/heads", DIRECTORY },
+	{ ".git/HEAD", BYTES("ref: refs/heads/main\n") },
+	{ ".git/config", BYTES("[core]\n\trepositoryformatversion = 0\n"
+	    "\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n") },
+	{ ".git/description", BYTES("Stands in for the submitter's repository, "
+	    "which was not sent: no history.\nThe commit is in ERRAND_COMMIT.\n") },
 };
 
 static int
@@ -32,12 +41,12 @@ part_make(int dir, const struct part *p)
 {
 	int fd, rc;
 
-	if (p->text == NULL)
+	if (p->bytes == NULL)
 		return (mkdirat(dir, p->name, 0755));
 	if ((fd = openat(dir, p->name, O_WRONLY | O_CREAT | O_EXCL |
 	    O_NOFOLLOW | O_CLOEXEC, 0644)) == -1)
 		return (-1);
-	rc = io_write(fd, p->text, strlen(p->text));
+	rc = io_write(fd, p->bytes, p->len);
 	io_close(&fd);
 	return (rc);
 }

@@ -73,6 +73,7 @@ struct keeper {
 	/* of the sandbox */
 	uint8_t mapped, placed, gated, proved, mounted;
 	/* of the job */
+	uint8_t has_git;        /* a stand-in lies in the upper directory */
 	uint8_t go, handed, told, started, done;
 	uint8_t cancelled;      /* ended before it was executed, as asked */
 	uint8_t closed;         /* errandd is not interested any more */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "gitindex.h"
 #include "gitstub.h"
 #include "init.h"
 #include "keep.h"
@@ -139,7 +140,17 @@ git_stand_in(struct keeper *k, const struct job_spec *spec)
 		return (-1);
 	}
 	io_close(&upper);
+	k->has_git = 1;
 	return (0);
+}
+
+/* Its index is made when there is a tree to look at.  A job does without it. */
+static void
+git_index(struct keeper *k, int tree)
+{
+	if (k->has_git && gitindex_make(tree) == -1)
+		log_warn("job %s: no index for the stand-in of .git",
+		    k->run->job);
 }
 
 /* The command as pid 1 wants it: a memfd, or -1. */
@@ -245,6 +256,8 @@ workspace_change(struct keeper *k)
 		return (-1);
 	if (m.size == 0 && fd == -1)
 		return (0);
+	if (fd != -1)
+		git_index(k, fd);
 	keeper_tell_init(k, &m, &fd, fd == -1 ? 0 : 1);
 	io_close(&fd);
 	return (keeper_await(k, &k->mounted));

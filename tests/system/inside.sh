@@ -76,4 +76,29 @@ job true
 echo 2 >many/d199/f
 is "$(job cat many/d199/f)" 2 'an edit in one of many directories is seen (MANY-A2)'
 
+# --- the stand-in for .git ---
+
+mkdir "$T/repo" && cd "$T/repo" || exit 1
+git init -q . && mkdir -p a/b a-b 'b l'
+for f in a/f a/b/g a-b/h 'b l/i' x.sh; do echo "$f" >"$f"; done
+printf 'n' >'new
+line' && chmod +x x.sh && ln -s a/f link && echo '*.o' >.gitignore
+git add . && git -c user.name=t -c user.email=t@t commit -qm 1
+echo untracked >late
+git ls-files -z -c -o --exclude-standard | LC_ALL=C sort -z >"$T/sent"
+errand -q -- git ls-files -z >"$T/listed"
+check 'git lists what was sent, in its order' cmp "$T/sent" "$T/listed"
+is "$(errand -q -- sh -c 'touch made.o made.c a/made.o; git clean -fdxq; ls -R | md5sum')" \
+    "$(ls -R | md5sum)" 'git clean -x removes what the job made, and that alone'
+is "$(errand -q -- sh -c 'touch made.c made.o; rm a/f
+    git status --porcelain -uall | cut -c 1-2 | sort | uniq -c | tr -s " "')" \
+    "$(printf ' 8 A\n 1 D\n 1 ??')" 'git status: what was sent is new, what was made is untracked'
+is "$(errand -q -- sh -c 'git fsck --strict 2>/dev/null; echo $?')" 0 \
+    'nothing in it is broken'
+run errand -q -- sh -c 'git add -A && git -c user.name=t -c user.email=t@t \
+    commit -qm 1 && echo more >>a/f && git diff --stat --exit-code'
+is "$rc" 1 'a commit can be made there, and changes seen after it'
+is "$(errand -q -- git ls-tree -r HEAD 2>&1 | wc -l)" 1 'which no other job sees'
+is "$(errand diff last | wc -l)" 0 'and none of that is a change'
+
 done_testing
