@@ -184,7 +184,6 @@ conclude(struct keeper *k)
 		r->ended_us = io_real_us();
 		k->ended_mono = io_mono_us();
 	}
-	/* Both may be seen in one turn, the end first. */
 	if (k->started && k->ended_mono > k->started_mono)
 		r->run_us = k->ended_mono - k->started_mono;
 }

@@ -118,6 +118,8 @@ keeper_go(struct keeper *k)
 	if (!k->go || !k->handed || k->told)
 		return;
 	k->told = 1;
+	k->go_mono = io_mono_us();
+	k->go_us = io_real_us();
 	keeper_tell_gate(k, GATE_GO, -1);
 }
 

@@ -80,6 +80,7 @@ struct keeper {
 	uint8_t log_ready;      /* a LOG may be sent */
 	uint8_t signal;         /* to be delivered once it is started */
 	uint64_t log_told;
+	uint64_t go_mono, go_us;        /* when its gate was opened */
 	uint64_t started_mono, ended_mono;
 
 	/* workspace.c */

@@ -319,9 +319,12 @@ keeper_hear_exec(struct keeper *k)
 		return;
 	k->started = 1;
 	k->result.ran = 1;
-	/* The end of a short command may have been heard of first. */
-	k->started_mono = k->done ? k->ended_mono : io_mono_us();
-	k->result.started_us = k->done ? k->result.ended_us : io_real_us();
+	/*
+	 * The end of a short command may have been heard of first: then all
+	 * that is known is that it started once it was let go.
+	 */
+	k->started_mono = k->done ? k->go_mono : io_mono_us();
+	k->result.started_us = k->done ? k->go_us : io_real_us();
 	k->result.start_us = k->started_mono - k->run->came_us;
 	memset(&m, 0, sizeof(m));
 	m.op = JOBC_STARTED;
