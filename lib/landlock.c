@@ -122,44 +122,78 @@ abi_get(void)
 	return (abi > LL_ABI_MAX ? LL_ABI_MAX : (int)abi);
 }
 
-/*
- * Safe with any rights: a domain only ever takes rights away, and the rules
- * are given by descriptors that we already hold.
- */
-static int
-restrict_to(const struct sandbox_path *paths, size_t n, unsigned int leave)
+/* What of a domain is left out. */
+static struct ll_ruleset
+ruleset(int abi, unsigned int leave)
 {
-	struct ll_ruleset rs;
-	size_t i;
-	int abi, fd;
+	struct ll_ruleset rs = handled(abi);
 
-	if ((abi = abi_get()) <= 0)
-		return (abi);
-	rs = handled(abi);
 	if (leave & LEAVE_NET)
 		rs.net = 0;
 	if (leave & LEAVE_FILES) {
 		rs.fs = LL_FS_NEVER | LL_FS_REFER;
 		rs.scoped &= ~LL_SCOPE_SIGNAL;
 	}
-	fd = (int)syscall(SYS_landlock_create_ruleset, &rs, sizeof(rs), 0);
-	if (fd == -1)
-		goto err0;
+	return (rs);
+}
+
+static int
+allow_paths(int fd, const struct ll_ruleset *rs,
+    const struct sandbox_path *paths, size_t n)
+{
+	size_t i;
+
 	for (i = 0; i < n; i++) {
-		if (allow_path(fd, rs.fs, &paths[i]) == -1)
-			goto err1;
+		if (allow_path(fd, rs->fs, &paths[i]) == -1)
+			return (-1);
 	}
+	return (0);
+}
+
+/*
+ * Safe with any rights: a domain only ever takes rights away, and the rules
+ * are given by descriptors that we already hold.
+ */
+static int
+enter(int fd)
+{
+
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1)
-		goto err1;
-	if (syscall(SYS_landlock_restrict_self, fd, 0) == -1)
-		goto err1;
+		return (-1);
+	return ((int)syscall(SYS_landlock_restrict_self, fd, 0));
+}
+
+/* The ABI, and a ruleset that has these paths in ${*fd}. */
+static int
+prepare(const struct sandbox_path *paths, size_t n, unsigned int leave,
+    int *fd)
+{
+	struct ll_ruleset rs;
+	int abi;
+
+	*fd = -1;
+	if ((abi = abi_get()) <= 0)
+		return (abi);
+	rs = ruleset(abi, leave);
+	if ((*fd = (int)syscall(SYS_landlock_create_ruleset, &rs, sizeof(rs),
+	    0)) == -1)
+		return (-1);
+	if (allow_paths(*fd, &rs, paths, n) == -1) {
+		io_close(fd);
+		return (-1);
+	}
+	return (abi);
+}
+
+static int
+restrict_to(const struct sandbox_path *paths, size_t n, unsigned int leave)
+{
+	int abi, fd;
+
+	if ((abi = prepare(paths, n, leave, &fd)) > 0 && enter(fd) == -1)
+		abi = -1;
 	io_close(&fd);
 	return (abi);
-
-err1:
-	io_close(&fd);
-err0:
-	return (-1);
 }
 
 int
@@ -181,4 +215,20 @@ sandbox_landlock_light(const struct sandbox_path *paths, size_t n)
 {
 
 	return (restrict_to(paths, n, LEAVE_FILES));
+}
+
+int
+sandbox_landlock_prepare(const struct sandbox_path *paths, size_t n, int *fd)
+{
+
+	return (prepare(paths, n, LEAVE_NET, fd));
+}
+
+int
+sandbox_landlock_enter(int abi, int fd, const struct sandbox_path *paths,
+    size_t n)
+{
+	const struct ll_ruleset rs = ruleset(abi, LEAVE_NET);
+
+	return (allow_paths(fd, &rs, paths, n) == -1 ? -1 : enter(fd));
 }

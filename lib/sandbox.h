@@ -80,6 +80,18 @@ int sandbox_landlock(const struct sandbox_path *, size_t);
 /* The same, but TCP is left as it is: for jobs, which have a loopback. */
 int sandbox_landlock_files(const struct sandbox_path *, size_t);
 
+/**
+ * sandbox_landlock_prepare(paths, n, fd):
+ * The work of sandbox_landlock_files, but for entering: returns as that, with
+ * a ruleset in ${*fd}, which execve closes, or -1 where the kernel has none.
+ *
+ * sandbox_landlock_enter(abi, fd, paths, n):
+ * Add ${paths}, and be held to it from now on.  ${abi} is what the other
+ * returned, more than 0.  Return 0, or -1.
+ */
+int sandbox_landlock_prepare(const struct sandbox_path *, size_t, int *);
+int sandbox_landlock_enter(int, int, const struct sandbox_path *, size_t);
+
 /*
  * Without the rules by path, which make each open walk up from the file: in a
  * tree 10,000 deep that is minutes.  Forbidden are executing, making devices and

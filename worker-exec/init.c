@@ -309,6 +309,16 @@ hear_watch(struct init *in)
 	io_close(&in->watch);
 }
 
+/* Once nobody is left who could ask, it would never be quiet again. */
+static void
+hear_renames(struct init *in, short what)
+{
+
+	if ((what & POLLIN) == 0 ||
+	    rename_watch_serve(in->renames, "/workspace") == -1)
+		io_close(&in->renames);
+}
+
 static void __attribute__((noreturn))
 serve(struct init *in)
 {
@@ -326,9 +336,8 @@ serve(struct init *in)
 			fail(in, "waiting");
 		if (p[2].revents != 0)
 			hear_watch(in);
-		if (p[3].revents != 0 &&
-		    rename_watch_serve(in->renames, "/workspace") == -1)
-			io_close(&in->renames);
+		if (p[3].revents != 0)
+			hear_renames(in, p[3].revents);
 		if (p[1].revents != 0) {
 			drain(in);
 			(void)reap(in);

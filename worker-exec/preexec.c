@@ -44,6 +44,12 @@
  * so that no command ever runs with less of a fence than was promised.
  */
 
+/* The Landlock domain to be. */
+struct wall {
+	int abi;                /* 0: this kernel has none */
+	int fd;
+};
+
 /* Say which step failed and end; nobody but the keeper reads it. */
 static void __attribute__((noreturn))
 fail(int fd, enum preexec_step step, const char *what)
@@ -165,33 +171,55 @@ capabilities(int as_root)
 		fail(EXEC_FD, PREEXEC_FENCE, "capabilities");
 }
 
-/* A second wall under the mounts: what is not listed cannot be written. */
 static void
-landlock(void)
+place_open(struct sandbox_path *p, const char *path, int writable)
+{
+
+	p->writable = writable;
+	p->exec = 1;
+	if ((p->fd = open(path, O_PATH | O_CLOEXEC)) == -1)
+		fail(EXEC_FD, PREEXEC_FENCE, path);
+}
+
+/*
+ * A second wall under the mounts: what is not listed cannot be written.  The
+ * workspace comes last, since its tree is mounted over what was there before,
+ * and a rule for what is covered counts for nothing.
+ */
+static void
+landlock_prepare(struct wall *w)
 {
 	static const struct {
 		const char *path;
 		int writable;
 	} rules[] = {
-		{ "/", 0 }, { "/workspace", 1 }, { "/tmp", 1 },
-		{ "/var/tmp", 1 }, { "/run", 1 }, { "/home/runner", 1 },
-		{ "/dev", 1 }, { "/proc", 1 },
+		{ "/", 0 }, { "/tmp", 1 }, { "/var/tmp", 1 }, { "/run", 1 },
+		{ "/home/runner", 1 }, { "/dev", 1 }, { "/proc", 1 },
 	};
 	enum { N = sizeof(rules) / sizeof(rules[0]) };
 	struct sandbox_path paths[N];
 	size_t i;
 
-	for (i = 0; i < N; i++) {
-		paths[i].writable = rules[i].writable;
-		paths[i].exec = 1;
-		paths[i].fd = open(rules[i].path, O_PATH | O_CLOEXEC);
-		if (paths[i].fd == -1)
-			fail(EXEC_FD, PREEXEC_FENCE, rules[i].path);
-	}
-	if (sandbox_landlock_files(paths, N) == -1)
+	for (i = 0; i < N; i++)
+		place_open(&paths[i], rules[i].path, rules[i].writable);
+	if ((w->abi = sandbox_landlock_prepare(paths, N, &w->fd)) == -1)
 		fail(EXEC_FD, PREEXEC_FENCE, "Landlock");
 	for (i = 0; i < N; i++)
 		io_close(&paths[i].fd);
+}
+
+static void
+landlock_enter(struct wall *w)
+{
+	struct sandbox_path p;
+
+	if (w->abi == 0)
+		return;
+	place_open(&p, "/workspace", 1);
+	if (sandbox_landlock_enter(w->abi, w->fd, &p, 1) == -1)
+		fail(EXEC_FD, PREEXEC_FENCE, "Landlock");
+	io_close(&p.fd);
+	io_close(&w->fd);
 }
 
 static void
@@ -328,7 +356,7 @@ renames(void)
 
 /* All that is the same for every command of a sandbox. */
 static void
-fence(const struct preexec_start *s, int watched)
+fence(const struct preexec_start *s, int watched, struct wall *w)
 {
 
 	session();
@@ -339,6 +367,7 @@ fence(const struct preexec_start *s, int watched)
 		renames();
 	if (sandbox_install(s->filter) == -1)
 		fail(EXEC_FD, PREEXEC_FENCE, "the filter of system calls");
+	landlock_prepare(w);
 }
 
 void
@@ -346,10 +375,11 @@ preexec_run(const struct preexec_start *s)
 {
 	struct gate_msg m;
 	struct command c;
+	struct wall w;
 	int fds[2] = { -1, -1 };
 
 	descriptors(s);
-	fence(s, 1);
+	fence(s, 1, &w);
 	ready();
 	(void)await(GATE_COMMAND, &m, fds, 2);
 	if (command_map(fds[0], &c) == -1)
@@ -360,7 +390,7 @@ preexec_run(const struct preexec_start *s)
 		(void)close(fds[1]);
 	pty_term(c.env);
 	limits_job(&c);
-	landlock();
+	landlock_enter(&w);
 	workdir(&c);
 	(void)await(GATE_GO, &m, NULL, 0);
 	(void)close(GATE_FD);
@@ -379,13 +409,14 @@ preexec_probe(const struct preexec_start *s)
 	const struct command c = { .workdir = "" };
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	int bad = 0;
+	struct wall w;
 	size_t i;
 
 	if (null == -1 || dup2(null, 0) == -1 || dup2(null, 1) == -1 ||
 	    dup2(null, 2) == -1 || close_range(EXEC_FD, ~0U, 0) == -1)
 		_exit(125);
-	fence(s, 0);
-	landlock();
+	fence(s, 0, &w);
+	landlock_enter(&w);
 	workdir(&c);
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		(void)execve(names[i], argv, env);
