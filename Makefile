@@ -230,7 +230,7 @@ fuzz-run: $(FUZZERS)
 FATAL_OK = main%.c sandbox.c log.c log.h preexec%.c
 may_end	= $(foreach f,$(1),$(if $(filter $(FATAL_OK),$(notdir $(f))),,$(f)))
 # Side by side with what people use today; needs root, bubblewrap, rsync, sshd.
-bench: all bench-store
+bench: all bench-store bench-sandbox
 	$(Q)tests/bench/peers.py --bin $(B)/bin $(BENCH)
 # The store beside the bare disk and processor; samples end up in $(B).
 bench-store: all $(B)/tests/bench/store_bench $(B)/tests/bench/store_scale
@@ -238,6 +238,10 @@ bench-store: all $(B)/tests/bench/store_bench $(B)/tests/bench/store_scale
 	    -o $(B)/bench-store.json $(BENCH_STORE)
 	$(Q)ERRAND_BUILD=$(B) $(B)/tests/bench/store_scale \
 	    -o $(B)/bench-scale.json
+# Sandboxes beside posix_spawn, bwrap and a bare clone3; needs root, bubblewrap.
+bench-sandbox: all $(B)/tests/bench/sandbox_bench
+	$(Q)ERRAND_BUILD=$(B) $(B)/tests/bench/sandbox_bench \
+	    -o $(B)/bench-sandbox.json $(BENCH_SANDBOX)
 
 lint:
 	@echo 'fatal only where it may be'
@@ -291,7 +295,8 @@ clean:
 	    build-clang-crash build-cov build-fuzz
 
 FORCE:
-.PHONY: all tests crash-build check check-unit check-system check-vm bench bench-store fuzz fuzz-run \
+.PHONY: all tests crash-build check check-unit check-system check-vm bench bench-store \
+	bench-sandbox fuzz fuzz-run \
 	lint coverage install install-man install-contrib clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
