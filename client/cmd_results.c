@@ -314,6 +314,9 @@ show_info(const struct session *s, const struct client_reply *r)
 		show_images(r);
 	printf("at most   ");
 	out_limits(&r->limits);
+	if (r->disk_soft)
+		printf("disk       soft: what a job writes is counted while it "
+		    "runs\n");
 	if (r->has_used) {
 		printf("uses      ");
 		out_used(&r->used, &r->quota);
@@ -354,6 +357,8 @@ cmd_info(int argc, char **argv)
 			    r->net_host));
 			json_object_set_new(j, "images", json_images(
 			    r->images, r->nimages));
+			json_object_set_new(j, "disk_soft", json_boolean(
+			    r->disk_soft));
 			json_object_set_new(j, "limits", json_limits(
 			    &r->limits));
 			json_object_set_new(j, "used", r->has_used ?

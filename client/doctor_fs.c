@@ -74,7 +74,7 @@ doctor_loop(struct doctor_answer *a)
 		    "refused");
 	else if (getuid() != 0)
 		doctor_say(a, DOCTOR_OK, "", "hold when errandd is started by "
-		    "root");
+		    "root; in a daemon of yours they are soft");
 	else
 		doctor_say(a, DOCTOR_OK, "", "hold");
 }

@@ -191,6 +191,7 @@ static const struct field info_fields[] = {
 	BOOL(net_host),
 	SUB_HAS(used, has_used, &used_map),
 	SUB(quota, 0, &used_map),
+	BOOL(disk_soft),
 	ARRAY(images, nimages, IMAGES_MAX, &image_map),
 };
 static MAP(info_map, T, errand__client__info__descriptor, info_fields, NULL);

@@ -102,6 +102,7 @@ struct client_reply {
 	uint32_t cpus;                  /* INFO */
 	uint64_t memory;                /* INFO */
 	uint8_t net_host;               /* INFO */
+	uint8_t disk_soft;              /* INFO: that limit is counted only */
 	uint8_t has_used;               /* INFO: the store could be asked */
 	struct tenant_used used;
 	struct tenant_used quota;       /* 0: no limit */

@@ -149,6 +149,7 @@ static const struct field bound_fields[] = {
 	BOOL(u.bound.net_host),
 	UINT(u.bound.cpus, 0, UINT32_MAX),
 	UINT(u.bound.memory, 0, BIG),
+	BOOL(u.bound.disk_soft),
 	ARRAY(u.bound.images, u.bound.nimages, IMAGES_MAX, &image_map),
 };
 static MAP(bound_map, T, errand__snapshot__bound__descriptor, bound_fields,

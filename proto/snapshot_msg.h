@@ -160,6 +160,7 @@ struct snap_msg {
 			char host[LIMIT_NAME];  /* name for people */
 			struct job_limits limits; /* most a job may ask */
 			uint8_t net_host;
+			uint8_t disk_soft;      /* counted only */
 			uint32_t cpus;
 			uint64_t memory;
 			uint32_t nimages;

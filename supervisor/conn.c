@@ -334,6 +334,7 @@ bound_send(struct conn *c, int fd)
 		tenant_limits(sup->tenants, c->tenant, l);
 		limits_hold(sup, l);
 		m->u.bound.net_host = c->tenant->conf.net_host;
+		m->u.bound.disk_soft = (uint8_t)sup->cfg->rootless;
 	} else
 		strcpy(m->u.bound.tenant, "operator");
 	memcpy(m->u.bound.host_key, sup->host_pk,

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "config.h"
 #include "images.h"
 #include "job_dispatch.h"
 #include "jobs.h"
@@ -111,7 +112,8 @@ sandbox_take(struct job *j, const char **what)
 	const struct sandbox_key key = {
 		.tenant = j->tenant, .net = j->rec.submit.net,
 		.as_root = j->rec.submit.as_root,
-		.disk = j->rec.limits.disk,
+		/* Rootless its keeper counts: any sandbox will do. */
+		.disk = j->sup->cfg->rootless ? 0 : j->rec.limits.disk,
 		.image = image_find(j->sup->cfg, j->rec.submit.image)
 	};
 	struct sandbox *b;

@@ -107,7 +107,8 @@ holds(const struct sup *sup, const struct limit_row *r)
 	case BY_ALWAYS: return (1);
 	case BY_CPU: return (cgroups_hold(sup->cgroups, CG_CPU));
 	case BY_MEMORY: return (cgroups_hold(sup->cgroups, CG_MEMORY));
-	case BY_DISK: return (disk_images_note(sup->disks)[0] == '\0');
+	case BY_DISK: return (sup->cfg->rootless ||
+	    disk_images_note(sup->disks)[0] == '\0');
 	case BY_CPUTIME: return (cgroups_hold(sup->cgroups, CG_CPUACCT));
 	default: return (0);
 	}

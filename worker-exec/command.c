@@ -24,7 +24,9 @@
 struct head {
 	uint32_t argc;
 	uint32_t envc;
+	uint64_t file;
 	uint32_t pids;
+	uint32_t zero;          /* what would be padding */
 };
 
 struct image {
@@ -199,7 +201,8 @@ int
 command_pack(const struct job_spec *spec, const struct command_facts *f,
     const char **why)
 {
-	struct head h = { .argc = (uint32_t)spec->argc, .pids = f->pids };
+	struct head h = { .argc = (uint32_t)spec->argc, .pids = f->pids,
+	    .file = f->file };
 	struct image im = { 0 };
 	int fd = -1;
 
@@ -259,6 +262,7 @@ command_map(int fd, struct command *c)
 	p = (char *)(uintptr_t)map + sizeof(h);
 	end = (const char *)map + len;
 	c->pids = h.pids;
+	c->file = h.file;
 	if ((c->workdir = take(&p, end)) == NULL ||
 	    (c->argv = take_all(&p, end, h.argc)) == NULL ||
 	    (c->env = take_all(&p, end, h.envc)) == NULL)

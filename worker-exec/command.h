@@ -16,6 +16,7 @@ struct command {
 	char **env;             /* NAME=VALUE, ends with NULL */
 	const char *workdir;    /* below the workspace, "" for its top */
 	uint32_t pids;          /* limit, 0: none */
+	uint64_t file;          /* bytes one file may have, 0: any */
 };
 
 /* The parts that are not in the spec. */
@@ -23,6 +24,7 @@ struct command_facts {
 	const char *job;
 	uint8_t as_root;
 	uint32_t pids;
+	uint64_t file;
 	const uint8_t *values;  /* NAME=VALUE NUL..., may be NULL */
 	size_t values_len;
 };

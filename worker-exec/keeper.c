@@ -188,6 +188,21 @@ conclude(struct keeper *k)
 		r->run_us = k->ended_mono - k->started_mono;
 }
 
+/*
+ * A job that was ended for what it wrote, or that failed when all it may write
+ * was written.
+ */
+static void
+metered(struct keeper *k)
+{
+	struct job_result *r = &k->result;
+	struct meter_word w;
+
+	if (meter_done(&k->meter, &w) == 0 && w.limit != JOB_LIMIT_NONE &&
+	    (w.ended || r->exit_code != 0 || r->signal != 0))
+		r->limit = w.limit;
+}
+
 /* Use the store's new channel, if there is one.  Nothing waits on the old. */
 static int
 store_switch(struct keeper *k)
@@ -284,6 +299,7 @@ keeper_init(struct keeper *k, const struct prep *p,
 	k->out[0] = k->out[1] = k->pump.fd[0] = k->pump.fd[1] = -1;
 	k->newstore = k->slave = -1;
 	feed_init(&k->feed);
+	meter_init(&k->meter);
 	k->tenant = k->jobdir = k->data = k->tree.lock = -1;
 	k->log_ready = 1;
 }
@@ -319,6 +335,7 @@ keeper_main(const struct prep *p, const struct worker_args *cfg,
 	io_close(&k.slave);
 	last_words(&k);
 	conclude(&k);
+	metered(&k);
 	if (!k.closed && k.run != NULL)
 		settle(&k);
 	else if (!k.closed)

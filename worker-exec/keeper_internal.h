@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include "keeper.h"
+#include "meter.h"
 #include "preexec.h"
 #include "proto/job_types.h"
 #include "pump.h"
@@ -89,6 +90,7 @@ struct keeper {
 	int data;               /* where upper and work are, or -1 */
 	uint8_t on_disk;        /* that is a mount of its own */
 	struct treecache_use tree;
+	struct meter meter;     /* of a disk limit that no file system holds */
 };
 
 /* keeper_chan.c */
@@ -191,6 +193,9 @@ int workspace_make(struct keeper *);
 
 /* The workspace with the job's tree, over the same upper directory, or -1. */
 int workspace_tree(struct keeper *);
+
+/* Nothing but counting holds the job to its disk limit. */
+int workspace_soft(const struct keeper *);
 
 /* The mounts are made: our own names for them go.  Descriptors stay. */
 void workspace_detach(struct keeper *);

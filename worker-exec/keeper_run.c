@@ -164,6 +164,8 @@ command_make(struct keeper *k, const struct job_spec *spec)
 	int fd;
 
 	memset(&err, 0, sizeof(err));
+	if (workspace_soft(k))
+		f.file = k->run->limits.disk;
 	if (f.pids != 0 && !k->cfg->rootless)
 		f.pids += PIDS_MORE;
 	if (k->run->values != -1 && memfd_map(k->run->values, LIMIT_ENV_BYTES,
@@ -263,6 +265,48 @@ workspace_change(struct keeper *k)
 	return (keeper_await(k, &k->mounted));
 }
 
+/* What the fence of a keeper and its meter is made of. */
+static int
+fence_late(void *cookie)
+{
+	struct keeper *k = cookie;
+	const struct sandbox_path tenant = { .fd = k->tenant, .writable = 1 };
+
+	if (sandbox_landlock_light(&tenant, k->tenant == -1 ? 0 : 1) == -1)
+		return (-1);
+	return (sandbox_install(k->filters->late));
+}
+
+/* The meter closed all descriptors but its own. */
+static int
+fence_meter(void *cookie)
+{
+	struct keeper *k = cookie;
+
+	k->tenant = -1;
+	return (fence_late(k));
+}
+
+/* Have what the job writes counted, where nothing else bounds it. */
+static int
+meter(struct keeper *k)
+{
+	struct meter_start s = { .initfd = k->initfd,
+	    .bytes = k->run->limits.disk };
+	int rc;
+
+	if (!workspace_soft(k))
+		return (0);
+	if ((s.upper = openat(k->data, "upper", O_RDONLY | O_DIRECTORY |
+	    O_NOFOLLOW | O_CLOEXEC)) == -1)
+		return (keeper_fault_step(k, "counting what it writes",
+		    errno));
+	rc = meter_run(&k->meter, &s, fence_meter, k);
+	io_close(&s.upper);
+	return (rc == -1 ? keeper_fault_step(k, "counting what it writes",
+	    errno) : 0);
+}
+
 /*
  * We mount no more, and from here on meet what the job left: no program, device,
  * socket or mount is made any more, and no call is open but those for files and
@@ -271,11 +315,9 @@ workspace_change(struct keeper *k)
 static int
 fence(struct keeper *k)
 {
-	const struct sandbox_path tenant = { .fd = k->tenant, .writable = 1 };
 
 	workspace_detach(k);
-	if (sandbox_landlock_light(&tenant, 1) == -1 ||
-	    sandbox_install(k->filters->late) == -1)
+	if (fence_late(k) == -1)
 		return (keeper_fault_step(k, "the keeper's fence", errno));
 	return (0);
 }
@@ -292,7 +334,7 @@ keeper_hand_in(struct keeper *k)
 		return (-1);
 	}
 	/* The command's process does its last steps meanwhile. */
-	if (keeper_give(k, fd) == -1 || fence(k) == -1)
+	if (keeper_give(k, fd) == -1 || meter(k) == -1 || fence(k) == -1)
 		return (-1);
 	k->pump.fd[0] = k->out[0];
 	k->pump.fd[1] = k->out[1];

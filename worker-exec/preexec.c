@@ -113,11 +113,14 @@ static void
 limits_job(const struct command *c)
 {
 	struct rlimit procs = { c->pids, c->pids };
+	struct rlimit file = { c->file, c->file };
 	cpu_set_t set;
 
 	/* A second wall behind a cgroup, the only one elsewhere. */
 	if (c->pids != 0)
 		(void)setrlimit(RLIMIT_NPROC, &procs);
+	if (c->file != 0 && setrlimit(RLIMIT_FSIZE, &file) == -1)
+		fail(EXEC_FD, PREEXEC_FENCE, "resource limits");
 	if (sched_getaffinity(1, sizeof(set), &set) == 0)
 		(void)sched_setaffinity(0, sizeof(set), &set);
 }

@@ -201,6 +201,13 @@ sweep(int jobs)
 	closedir(d);
 }
 
+int
+workspace_soft(const struct keeper *k)
+{
+
+	return (k->run->limits.disk != 0 && k->prep->disk == -1);
+}
+
 /*
  * What holds the disk is the workspace and our descriptor of it, so that it goes
  * with the job and nothing in it need be removed.

@@ -59,6 +59,7 @@ on_usage(void *cookie, const struct store_msg *m, int *fd)
 	r.net_host = h->net_host;
 	r.nimages = h->nimages;
 	memcpy(r.images, h->images, sizeof(r.images));
+	r.disk_soft = h->disk_soft;
 	stream_reply(st, &r, 0);
 }
 

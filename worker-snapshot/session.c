@@ -81,6 +81,7 @@ bound_take(struct session *s, const struct snap_msg *m, int *fd)
 	memcpy(s->host.host, m->u.bound.host, sizeof(s->host.host));
 	s->host.limits = m->u.bound.limits;
 	s->host.net_host = m->u.bound.net_host;
+	s->host.disk_soft = m->u.bound.disk_soft;
 	s->host.cpus = m->u.bound.cpus;
 	s->host.memory = m->u.bound.memory;
 	s->host.nimages = m->u.bound.nimages;

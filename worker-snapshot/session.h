@@ -21,6 +21,7 @@ struct session_host {
 	char host[LIMIT_NAME];
 	struct job_limits limits;
 	uint8_t net_host;
+	uint8_t disk_soft;
 	uint32_t cpus;
 	uint64_t memory;
 	uint32_t nimages;
