@@ -38,7 +38,7 @@ changes_ask(struct session *s, struct objget *g, const char *name,
 {
 	char guess[TENANT_NAME_MAX + 1] = "";
 	const char *asked = s->tenant == NULL ? "" : s->tenant, *id;
-	int rc;
+	int rc, again;
 
 	if (session_open(s) == -1)
 		return (EXIT_NO);
@@ -50,13 +50,15 @@ changes_ask(struct session *s, struct objget *g, const char *name,
 	    name)) == NULL)
 		return (EXIT_USAGE);
 	rc = objget_changes(g, id, rec);
+	again = s->host == NULL && conn_lost(s->c);
 	if (s->host == NULL && session_hello(s) == -1)
 		return (EXIT_NO);
 	if (strcmp(name, "last") == 0 && strcmp(guess, s->host->tenant) != 0) {
 		(void)state_tenant_set(s->addr, asked, s->host->tenant);
-		if (guess[0] != '\0')
-			rc = objget_changes(g, common_job(s, name), rec);
+		again |= guess[0] != '\0';
 	}
+	if (again)
+		rc = objget_changes(g, common_job(s, name), rec);
 	if (rc == -1)
 		return (say_failed(s, g));
 	/* Of one that runs the store knows less than the host. */

@@ -453,6 +453,7 @@ cmd_run(int argc, char **argv)
 	run_opts_done(&r->o);
 	scan_free(r->sub.scan);
 	objtab_free(r->sub.extra);
+	objtab_free(r->sub.shipped);
 	select_free(r->sel);
 	free(r);
 	return (rc);

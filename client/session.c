@@ -1,6 +1,7 @@
 /*
  * Finding a host and talking to it once.  Uses conn.c and state.c.
  */
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,13 @@
 #include "local.h"
 #include "out.h"
 #include "session.h"
+#include "signals.h"
 #include "state.h"
+
+/* A greeting that was cut off is tried again so often, after so long and then
+ * twice that. */
+#define GREET_TRIES     3
+#define GREET_MS        100
 
 static struct err last_err;
 
@@ -52,6 +59,33 @@ session_lost(const struct session *s)
 		    conn_why(s->c));
 }
 
+/*
+ * The connection was lost before the host had greeted us: nothing was asked yet
+ * that could be done twice.  What the host refused, or garbled, it would again.
+ */
+static int
+greet_again(struct session *s)
+{
+	char why[LIMIT_TEXT];
+	int i;
+
+	if (conn_err(s->c) != NULL || conn_broken(s->c)) {
+		session_lost(s);
+		return (-1);
+	}
+	snprintf(why, sizeof(why), "%s", conn_why(s->c));
+	for (i = 0; i < GREET_TRIES; i++) {
+		(void)poll(NULL, 0, GREET_MS << i);
+		if (signals_any())
+			return (-1);
+		if (session_reopen(s) == 0)
+			return (0);
+	}
+	out_warn("the connection to the host was lost: %s; %d tries more "
+	    "came to nothing", why, GREET_TRIES);
+	return (-1);
+}
+
 int
 session_hello(struct session *s)
 {
@@ -59,10 +93,8 @@ session_hello(struct session *s)
 
 	if (s->c == NULL && session_open(s) == -1)
 		return (-1);
-	if ((s->host = conn_hello(s->c)) == NULL) {
-		session_lost(s);
+	if ((s->host = conn_hello(s->c)) == NULL && greet_again(s) == -1)
 		return (-1);
-	}
 	if (state_host_pin(s->addr, s->host->host_key, why) == -1 && s->verbose)
 		out_warn("%s", why);
 	return (0);

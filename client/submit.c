@@ -180,8 +180,9 @@ submit_spec(struct submit *sub, const struct submit_facts *f)
 }
 
 /*
- * One object of the tree.  What is reported as shipped is these; the spec,
- * which is new with every job, is not counted.
+ * One object of the tree.  What is reported as shipped is these, each once, also
+ * when a lost connection makes it go out again; the spec, which is new with
+ * every job, is not counted.
  */
 static int
 ship(void *cookie, const struct obj_ref *ref, const void *buf, size_t len)
@@ -190,6 +191,12 @@ ship(void *cookie, const struct obj_ref *ref, const void *buf, size_t len)
 	uint64_t before = upload_bytes(sub->pending);
 
 	if (upload_object(sub->pending, ref, buf, len) == -1)
+		return (-1);
+	if (sub->shipped == NULL && (sub->shipped = objtab_new()) == NULL)
+		return (-1);
+	if (objtab_has(sub->shipped, ref))
+		return (0);
+	if (objtab_add(sub->shipped, ref, "", 0, -1, 0) == -1)
 		return (-1);
 	sub->sent_objects++;
 	sub->sent_bytes += upload_bytes(sub->pending) - before;

@@ -14,6 +14,7 @@ struct submit {
 	struct scan *scan;      /* NULL: no snapshot */
 	struct objtab *extra;   /* the spec */
 	struct job_submit js;
+	struct objtab *shipped; /* the references of those that are counted: */
 	uint64_t sent_objects, sent_bytes;
 	uint64_t start_us;
 	int dry;                /* only ask: no content, no values */

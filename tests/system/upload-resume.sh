@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../lib.sh"
 . "$TOP/tests/tools/jobs.sh"
 need_program python3
-plan 10
+plan 13
 start_daemon
 SIZE=24000000
 # What may be under way when a link is cut, and so is sent twice: a few
@@ -47,19 +47,31 @@ wait_for 10 lines 5
 check "and sends little twice ($(sent) of $SIZE bytes)  RES-A2" \
     test "$(sent)" -lt $((SIZE + SLACK))
 
-# Cut at any byte: within a header, within an object.  Before the greeting is
-# over, there is nothing to go on with: the client says so, and another run does.
+shipped=$(errand status last --json | "$TOOLS/jget" tree.shipped_bytes)
+check "of which each byte counts once as shipped ($shipped)" test \
+    "$shipped" -ge "$SIZE" -a "$shipped" -lt $((SIZE + 100000))
+
+# Cut at any byte: within the greeting, a header, an object.
 bad=
 for at in 1 7 13; do
 	fresh "at$at"
 	head -c 20000 /dev/urandom >f
-	link "$at" 0
-	over -- true
-	[ "$rc" -eq 120 ] && [ -s "$T/err" ] || bad="$bad $at:$rc"
+	link "$at" "$at" 0
 	over -- true
 	[ "$rc" -eq 0 ] || bad="$bad $at:$rc"
+	for c in info 'status last' 'fetch last -o got'; do
+		rm -rf got
+		link "$at" "$at" 0
+		# shellcheck disable=SC2086
+		over $c
+		[ "$rc" -eq 0 ] || bad="$bad $at:$c:$rc"
+	done
 done
-is "$bad" '' 'cut in the greeting, it says so, and another run does'
+is "$bad" '' 'cut in the greeting, it is tried again'
+link 7 7 7 7 7 7
+over -- true
+is "$rc" 120 'a few times'
+like "$(cat "$T/err")" 'lost: .*; 3 tries more came to nothing' 'and then said'
 bad=
 for at in 50 333 4097 70001; do
 	fresh "at$at"
