@@ -158,5 +158,17 @@ except OSError as e:
 	    >/dev/null 2>&1
 	check "$who, a mount kept busy: nothing stays" wait_for 20 swept
 done
+
+# Whatever holds a disk limit goes with the job; what is used again is empty.
+before=$(loops)
+bad=
+for i in $(seq 50); do
+	got=$(errand -q --no-snapshot --disk 20M -- sh -c \
+	    'find . | wc -l; head -c 5000000 /dev/urandom >f') || bad="$bad $i"
+	[ "$got" = 1 ] || bad="$bad $i:$got"
+done
+is "$bad" '' '50 jobs with a disk limit each find an empty disk (QUO-A3)'
+check 'and nothing of their disks stays (QUO-A3)' wait_for 20 loops_are "$before"
+is "$(find "$T/state/images" -type f | wc -l)" 0 'no file of one either (QUO-A3)'
 check 'errandd is the same' test -e "/proc/$daemon_pid/exe"
 done_testing

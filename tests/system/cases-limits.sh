@@ -109,6 +109,27 @@ check 'waits about as long as one of them takes (FAIR-A1)' test $(($(date +%s) -
 # shellcheck disable=SC2046
 errand kill -f $(cat "$T/ids") >/dev/null 2>&1
 
+# Somebody's small jobs without end, so that no slot is ever free for long; a
+# large one of somebody else has its turn all the same.
+mem=$(errand info --json | "$TOOLS/jget" limits.memory_bytes)
+for i in 1 2 3 4 5 6 7 8; do
+	while [ ! -e "$T/enough" ]; do
+		"$BIN/errand" -q --no-snapshot --memory 64M -- sleep 0.5
+	done >/dev/null 2>&1 &
+done
+full() { [ "$(errand ps --json | grep -c '"state":"queued"')" -ge 2 ]; }
+check 'small jobs wait for each other' wait_for 30 full
+for i in 1 2 3; do
+	start=$(date +%s)
+	is "$(errand -q --tenant bob --no-snapshot --memory $((mem / 10 * 8)) -- \
+	    echo large)" large 'a large job among small ones without end runs (FAIR-A2)'
+	check 'before long (FAIR-A2)' test $(($(date +%s) - start)) -le 10
+done
+check 'and they have not ended meanwhile' full
+: >"$T/enough"
+quiet() { ! errand ps --json | grep -q '"state"'; }
+wait_for 30 quiet
+
 # --- two at once ---
 
 errand -q -- sh -c 'echo 1 >o; sleep 0.5; cat o' >"$T/r1" & p=$!

@@ -52,7 +52,7 @@ is "$(verified .ok)" false 'verify --json: not ok'
 is "$(verified .objects_damaged)" 1 'verify finds the one damaged object'
 like "$(verified '.findings[]')" "^job $J .*its submitted tree: below it object [0-9a-f]* is damaged" \
     'verify names the job that it belongs to'
-is "$(figure quarantined)" 1 'it is in quarantine'
+is "$(figure quarantined)" 1 'it is in quarantine, and counted (CAS-A2)'
 errand fetch "$J" -o "$T/home/out" >"$T/out" 2>&1
 is "$?" 0 'what is not damaged of the job is served'
 check 'and is right' sh -c "LC_ALL=C tr a-m A-M <one | cmp - '$T/home/out/both'"
@@ -65,14 +65,14 @@ run_daemon
 is "$(figure quarantined)" 1 'quarantine outlives the store'
 check 'the tree is sent again where it is damaged' \
     sh -c "cd '$T/home/p' && '$BIN/errand' run -- cat two >'$T/two' 2>'$T/err'"
-check 'and the job sees the right bytes' cmp two "$T/two"
+check 'and the job sees the right bytes (CAS-A2)' cmp two "$T/two"
 is "$(figure quarantined)" 0 'it is mended'
 check 'verify: sound again' errandctl store verify
 
 # --- who hears of it ---
 damage "$T/home/out/both"
 errand fetch "$J" -o "$T/home/out2" >"$T/out" 2>&1
-is "$?" 120 'fetching a damaged file fails'
+is "$?" 120 'fetching a damaged file fails (CAS-A2)'
 like "$(cat "$T/out")" '^errand: both: object [0-9a-f]{64} is damaged' \
     'and names the path and the object'
 damage one
@@ -80,9 +80,9 @@ stop_daemon
 find "$T/state/run" -mindepth 2 -maxdepth 2 ! -name jobs -exec rm -rf {} +
 run_daemon
 errand run -- cat one >"$T/one" 2>"$T/err"
-is "$?" 120 'a job whose tree is damaged does not run'
+is "$?" 120 'a job whose tree is damaged does not run (CAS-A2)'
 like "$(cat "$T/err")" 'object [0-9a-f]{64} is damaged' 'and says why'
-check 'and the next one has what it needs' sh -c \
+check 'and the next one has what it needs (CAS-A2)' sh -c \
     "'$BIN/errand' run -- cat one >'$T/one' 2>'$T/err'"
 check 'to the byte' cmp one "$T/one"
 
