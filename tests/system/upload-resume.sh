@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../lib.sh"
 . "$TOP/tests/tools/jobs.sh"
 need_program python3
-plan 13
+plan 18
 start_daemon
 SIZE=24000000
 # What may be under way when a link is cut, and so is sent twice: a few
@@ -126,6 +126,35 @@ is "$(cut -d' ' -f1 "$T/out")" "$want" 'does no harm'
 wait_for 10 lines 2
 check "and forgets little ($(sent) of $SIZE bytes)" \
     test "$(sent)" -lt $((SIZE + 3 * SLACK))
+
+# What comes back is cut as well: nothing is half there, and nothing twice.
+fresh four
+link 0
+over -q -- sh -c 'head -c 9000000 /dev/urandom >o; sha256sum o >o.sum'
+link d4000000
+over fetch last --apply
+check 'an apply whose connection is cut fails' test "$rc" -ne 0
+check 'and leaves the tree as it was (RES-A3)' test ! -e o -a ! -e o.sum \
+    -a ! -e .errand-apply
+over fetch last --apply
+check 'the next one brings it whole (RES-A3)' sha256sum -c o.sum
+
+# Two send the same at once; the link of one stands still, and then it is killed.
+fresh five
+link h6000000
+ERRAND_HOST=unix:$T/cut.sock "$BIN/errand" -q -- true >"$T/out" 2>&1 &
+pid=$!
+before=$(used)
+grown3() { [ "$(used)" -gt $((before + 2000000)) ]; }
+wait_for 20 grown3
+is "$(errand -q -- sha256sum f | cut -d' ' -f1)" "$want" \
+    'who sends the same as one that has stopped is not held up (NEG-A3)'
+errand -q -- sha256sum f >"$T/second" 2>&1 &
+second=$!
+kill -KILL $pid
+wait $pid 2>/dev/null
+wait $second
+is "$? $(cut -d' ' -f1 "$T/second")" "0 $want" 'nor when that one dies (NEG-A3)'
 
 unlink_
 done_testing

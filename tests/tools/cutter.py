@@ -2,8 +2,9 @@
 """A link that breaks: cutter.py LISTEN TARGET COUNTS LIMIT [LIMIT...]
 
 Passes what comes on the unix socket LISTEN on to TARGET and back.  The n-th
-connection is cut when LIMIT n bytes have gone to TARGET (0: never); later ones
-are left alone.  For each connection, the bytes that went there are written as a
+connection is cut when LIMIT n bytes have gone to TARGET (0: never; dN: when N
+bytes have come from it; hN: it is not cut then, but nothing goes through any
+more); later ones are left alone.  For each connection, the bytes that went there are written as a
 line into COUNTS when it ends.
 """
 import os
@@ -12,18 +13,35 @@ import socket
 import sys
 
 
-def serve(client, target, limit):
+def hang(client):
+    """Read nothing more; end when the client does."""
+    poll = select.poll()
+    poll.register(client, select.POLLRDHUP)
+    poll.poll()
+
+
+def serve(client, target, how):
     host = socket.socket(socket.AF_UNIX)
     host.connect(target)
-    sent = 0
+    sent = came = 0
+    limit = int(how.lstrip("dh"))
     ends = {client: host, host: client}
     while ends:
         for s in select.select(list(ends), [], [])[0]:
             data = s.recv(65536)
-            if s is client and limit and sent + len(data) >= limit:
+            if s is host:
+                came += len(data)
+                if how[0] == "d" and came >= limit:
+                    client.sendall(data[:len(data) - (came - limit)])
+                    host.close()
+                    client.close()
+                    return sent
+            elif how[0] != "d" and limit and sent + len(data) >= limit:
                 data = data[:limit - sent]
                 host.sendall(data)
                 sent += len(data)
+                if how[0] == "h":
+                    hang(client)
                 host.close()
                 client.close()
                 return sent
@@ -43,14 +61,14 @@ def serve(client, target, limit):
 
 def main():
     listen, target, counts = sys.argv[1:4]
-    limits = [int(x) for x in sys.argv[4:]]
+    limits = sys.argv[4:]
     s = socket.socket(socket.AF_UNIX)
     s.bind(listen)
     s.listen(8)
     os.chmod(listen, 0o666)
     while True:
         client, _ = s.accept()
-        limit = limits.pop(0) if limits else 0
+        limit = limits.pop(0) if limits else "0"
         if os.fork() == 0:
             s.close()
             try:
