@@ -59,7 +59,9 @@ kill_hard(struct job *j)
 static void
 on_start(struct job *j)
 {
-	job_keeper_lost(j, "its sandbox was not ready in time");
+	job_keeper_lost(j, j->go ? "the process that keeps its sandbox was "
+	    "told to start the command and did not do so in time" :
+	    "its sandbox was not ready in time");
 }
 
 static void

@@ -20,8 +20,17 @@
 #include "sup.h"
 #include "tenants.h"
 
-/* A large tree takes a while to be written; a slot is not held for ever. */
+/* Until it may be executed; a slot is not held for ever. */
 #define START_US        (UINT64_C(900) * 1000000)
+/*
+ * From GO until it is executed.  What a keeper may need it for is a sandbox that
+ * is still being made, and a tree: so much for each file, and so many bytes in
+ * a microsecond, on the slowest of hosts.
+ */
+#define GO_US           (UINT64_C(10) * 1000000)
+#define GO_MAKE_US      (UINT64_C(30) * 1000000)
+#define GO_FILE_US      1000
+#define GO_US_BYTES     4
 
 /* Descriptors of a RUN, in its order. */
 enum { RUN_STORE, RUN_LOG, RUN_VALUES, RUN__MAX };
@@ -187,6 +196,27 @@ job_start(struct job *j)
 	return (0);
 }
 
+/*
+ * How long its keeper has.  How large the tree is says the submitter, who can
+ * lengthen the wait for its own job alone, and not beyond the whole.
+ */
+static uint64_t
+go_time(const struct job *j)
+{
+	const struct job_submit *s = &j->rec.submit;
+	uint64_t us = GO_US;
+
+	if (j->phase < KEEPER_READY)
+		us += GO_MAKE_US;
+	if (s->root.kind == OBJ_NONE)
+		return (us);
+	if (s->tree_files > START_US / GO_FILE_US ||
+	    s->tree_bytes / GO_US_BYTES > START_US)
+		return (START_US);
+	us += s->tree_files * GO_FILE_US + s->tree_bytes / GO_US_BYTES;
+	return (us < START_US ? us : START_US);
+}
+
 void
 job_go(struct job *j)
 {
@@ -198,5 +228,7 @@ job_go(struct job *j)
 	memset(&m, 0, sizeof(m));
 	m.op = JOBC_GO;
 	j->go = 1;
+	if (j->waits == WAIT_START)
+		job_timer(j, WAIT_START, go_time(j));
 	(void)job_send(j, &m);
 }

@@ -849,6 +849,14 @@ ready_honestly(void)
 	return (fd);
 }
 
+/* Is ready, hears of its job and says no more. */
+static void
+idle_mute(void)
+{
+	(void)ready_honestly();
+	wait_end(job);
+}
+
 static void
 idle_started(void)
 {
@@ -918,7 +926,7 @@ static const struct {
 	{ "idle-started", idle_started }, { "idle-log", idle_log },
 	{ "idle-ended", idle_ended }, { "idle-result", idle_result },
 	{ "idle-fails", idle_fails }, { "idle-garbage", idle_garbage },
-	{ "idle-leaves", idle_leaves },
+	{ "idle-leaves", idle_leaves }, { "idle-mute", idle_mute },
 	{ "calm", calm },
 	{ "map-pid", map_pid }, { "map-self", map_self },
 	{ "map-kind", map_kind }, { "map-proc", map_proc },

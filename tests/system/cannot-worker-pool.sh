@@ -44,4 +44,30 @@ for play in idle-started idle-log idle-ended idle-result idle-garbage=ff \
 	alive "$play"
 	rm -f "$WORKERS"/*.scenario
 done
+
+# --- one that is given a job and says nothing ---
+
+again
+mark
+: >"$WORKERS/errand-exec.end"
+scenario exec '* keepers calm idle-mute calm'
+stand_in exec
+end_of exec
+wait_for 10 has_pid exec
+ready_is() { [ "$(figure ready)" -eq "$1" ]; }
+alice run --no-snapshot -- true >/dev/null 2>&1
+is $? 7 'idle-mute: the job before it is not disturbed'
+check 'idle-mute: it waits for a job' wait_for 20 ready_is 1
+start=$(date +%s)
+alice run --no-snapshot -- true >/dev/null 2>"$T/mute.err"
+is $? 120 'idle-mute: its job fails as ours'
+took=$(($(date +%s) - start))
+check "idle-mute: after seconds ($took), not a quarter of an hour" \
+    test "$took" -le 40
+like "$(cat "$T/mute.err")" 'told to start the command and did not' \
+    'idle-mute: and says why'
+alice run --no-snapshot -- true >/dev/null 2>&1
+is $? 7 'idle-mute: the next job has another'
+alive idle-mute
+rm -f "$WORKERS"/*.scenario
 done_testing
