@@ -271,6 +271,41 @@ test_burst(void **state)
 	assert_int_equal(look().sandboxes, 6);
 }
 
+/* However many are wanted, by however many, and whatever happens meanwhile. */
+static void
+test_one_at_a_time(void **state)
+{
+	struct sandbox_key k = key(1, 0);
+	struct sandbox *b;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 4; i++)
+		cold(i % 2);
+	pass(1000000);
+	assert_int_equal(orders, 1);
+	cold(2);
+	now += 1000000;
+	(void)event_base_loop(sup.base, EVLOOP_NONBLOCK);
+	assert_int_equal(orders, 1);
+	/* A job's own gets ready beside it. */
+	b = box_new(&k);
+	b->job = &job;
+	b->phase = KEEPER_READY;
+	sandbox_pool_ready(b);
+	__wrap_sandbox_free(b);
+	assert_int_equal(orders, 1);
+	assert_int_equal(look().sandboxes_making, 1);
+	sandbox_pool_exec_up(sup.sandboxes);
+	now += 1000000;
+	(void)event_base_loop(sup.base, EVLOOP_ONCE);
+	assert_int_equal(orders, 1);
+	/* It is the next one's turn when that is done. */
+	ready();
+	assert_int_equal(orders, 2);
+	assert_int_equal(look().sandboxes_making, 1);
+}
+
 /* The kind that was not used for longest gives way to what was used later. */
 static void
 test_evict(void **state)
@@ -388,6 +423,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(test_claim), T(test_kinds), T(test_coming), T(test_burst),
+		T(test_one_at_a_time),
 		T(test_evict), T(test_none_wanted), T(test_park), T(test_hung),
 		T(test_exec_lost), T(test_stop),
 	};
