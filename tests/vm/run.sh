@@ -6,7 +6,8 @@
 #
 # ERRAND_VM_DIR (/var/tmp/errand-vm) keeps what is made once, the plain Debian
 # as a tar, and the console of the last boot; ERRAND_VM_TIME is how many
-# seconds the machine may run.
+# seconds the machine may run.  ERRAND_VM_SCRIPTS are the system tests that
+# run in it too, after the machine's own.
 
 # shellcheck disable=SC2154
 . "$(dirname "$0")/../lib.sh"
@@ -20,11 +21,13 @@ MIRROR=${ERRAND_VM_MIRROR:-$({
 	sed -n 's/^deb  *\(\[[^]]*\] *\)\{0,1\}\([^ ]*\).*/\2/p' \
 	    /etc/apt/sources.list
 } 2>/dev/null | head -n 1)}
-SIZE=2G
+SIZE=4G
+SCRIPTS="pool stdin terminal cannot-bombs cases-limits rootless-disk"
+SCRIPTS=${ERRAND_VM_SCRIPTS-$SCRIPTS}
 PACKAGES=linux-image-cloud-amd64,systemd-sysv,udev,dbus,libpam-systemd
 PACKAGES=$PACKAGES,libevent-core-2.1-7,libsodium23,libseccomp2,liblmdb0
 PACKAGES=$PACKAGES,libprotobuf-c1,libzstd1,libconfuse2,libjansson4
-PACKAGES=$PACKAGES,git,gcc,libc6-dev,make,python3-minimal,iproute2,procps
+PACKAGES=$PACKAGES,git,gcc,libc6-dev,make,python3,iproute2,procps,e2fsprogs
 
 need_root
 need_program mmdebstrap qemu-system-x86_64 mkfs.ext4 tar make
@@ -49,12 +52,13 @@ errand_install() {
 	make -C "$TOP" --no-print-directory install install-man \
 	    install-contrib DESTDIR="$ROOT" &&
 	    install -d "$ROOT/opt/errand/build/tests/system" \
-	    "$ROOT/opt/errand/tests/tools" "$ROOT/opt/errand/tests/vm" &&
+	    "$ROOT/opt/errand/tests" &&
 	    install "$BUILD/tests/system/jget" \
 	    "$ROOT/opt/errand/build/tests/system" &&
-	    cp "$TOP/tests/lib.sh" "$ROOT/opt/errand/tests" &&
-	    cp "$TOP/tests/tools/jobs.sh" "$ROOT/opt/errand/tests/tools" &&
-	    cp "$TOP/tests/vm/guest.sh" "$ROOT/opt/errand/tests/vm"
+	    cp -r "$BUILD/bin" "$ROOT/opt/errand/build" &&
+	    cp -r "$TOP/tests/lib.sh" "$TOP/tests/tools" "$TOP/tests/system" \
+	    "$TOP/tests/vm" "$ROOT/opt/errand/tests" &&
+	    echo "$SCRIPTS" >"$ROOT/opt/errand/tests/vm/scripts"
 }
 
 # The service that runs the tests once the system is up, and ends it.
@@ -92,7 +96,7 @@ image_make() {
 }
 
 boot() {
-	timeout -k 5 "${ERRAND_VM_TIME:-900}" qemu-system-x86_64 \
+	timeout -k 5 "${ERRAND_VM_TIME:-2400}" qemu-system-x86_64 \
 	    -accel tcg,thread=multi -cpu qemu64 -m 2048 -smp 2 \
 	    -nodefaults -display none -no-reboot -serial "file:$DIR/console" \
 	    -serial "file:$T/tap" -kernel "$T/kernel" -initrd "$T/initrd" \
