@@ -79,15 +79,15 @@ say_json(const struct job_record *rec, const char *root,
 	(void)json_print(o, fd);
 }
 
+/* Always in these words, so that scripts can read it. */
 static void
 say_applied(const struct apply_sum *s)
 {
-	uint64_t n = s->created + s->modified + s->deleted;
-
-	out_warn("applied %llu path%s (%llu created, %llu modified, %llu "
-	    "deleted), %s", (unsigned long long)n, n == 1 ? "" : "s",
-	    (unsigned long long)s->created, (unsigned long long)s->modified,
-	    (unsigned long long)s->deleted, text_bytes(s->bytes));
+	out_warn("applied %llu paths (%llu created, %llu modified, %llu "
+	    "deleted), %llu bytes", (unsigned long long)(s->created +
+	    s->modified + s->deleted), (unsigned long long)s->created,
+	    (unsigned long long)s->modified, (unsigned long long)s->deleted,
+	    (unsigned long long)s->bytes);
 }
 
 static void

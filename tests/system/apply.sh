@@ -30,7 +30,7 @@ job 'echo new >a; chmod +x sub/b; rm -r d gone; mkdir -p n/empty
 apply
 is "$rc" 0 'changes are applied'
 like "$(said)" \
-    'errand: applied 12 paths \(5 created, 3 modified, 4 deleted\), [0-9]+ B$' \
+    'errand: applied 12 paths \(5 created, 3 modified, 4 deleted\), [0-9]+ bytes$' \
     'and it is said how many, and how much'
 is "$(cat a) $(stat -c %a sub/b) $(readlink l) $(readlink out) $(cat n/x)" \
     'new 755 sub /outside x' 'content, mode, links and new files (SYM-A3)'
@@ -107,7 +107,7 @@ echo new >same
 apply
 is "$rc $(head -n 1 f)$(tail -n 1 f) $(stat -c %A f | cut -c 4)" '0 onenine x' \
     'a text that both changed is merged, and its mode'
-like "$(said)" 'applied 1 path ' 'what is the same on both sides is no change'
+like "$(said)" 'applied 1 paths ' 'what is the same on both sides is no change'
 
 tree touched
 echo 1 >f
@@ -269,7 +269,7 @@ tree run
 echo 1 >a
 run errand run --apply -- sh -c 'echo 2 >a; echo out'
 is "$rc $(cat a) $(cat "$T/out")" '0 2 out' 'run --apply applies'
-like "$(said)" 'applied 1 path \(0 created, 1 modified' 'and says it'
+like "$(said)" 'applied 1 paths \(0 created, 1 modified' 'and says it'
 run errand run --apply -- sh -c 'echo 3 >a; exit 3'
 is "$rc $(cat a)" '3 2' 'not when the command failed'
 like "$(said)" 'errand fetch [a-z0-9]+ --apply' 'then it says how'
