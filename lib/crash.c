@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define WORDS_MAX       1024
@@ -86,6 +87,32 @@ trace(const char *name)
 	}
 }
 
+static uint64_t
+now_us(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return ((uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000);
+}
+
+/* No sleeping: a fence may forbid it. */
+static void
+stay(const char *name)
+{
+	size_t len = strlen(name);
+	const char *at = words, *v;
+	uint64_t until;
+
+	while ((v = value_next("pause", &at)) != NULL) {
+		if (strncmp(v, name, len) != 0 || v[len] != ':')
+			continue;
+		until = now_us() + strtoull(v + len + 1, NULL, 10);
+		while (now_us() < until)
+			;
+	}
+}
+
 void
 crash_point(const char *name)
 {
@@ -94,6 +121,7 @@ crash_point(const char *name)
 	const char *at = words, *v;
 
 	trace(name);
+	stay(name);
 	if ((v = value_next("point", &at)) == NULL ||
 	    strncmp(v, name, len) != 0 || (v[len] != '\0' && v[len] != ':'))
 		return;

@@ -18,6 +18,8 @@
  *	sources: each is written in one place only, as a literal.
  *
  *	trace=gc- tells on stderr when points that begin so are passed.
+ *	pause=rewrite-done:2000 stays there for so many microseconds, so that
+ *	what comes from outside, a cut of the power, falls on that place.
  *
  *   if (!MUTANT("no-data-barrier") && fdatasync(fd) == -1)
  *	True when that mistake was asked for: the tests must find it.

@@ -6,12 +6,13 @@
 . "$(dirname "$0")/../tools/store-power.sh"
 . "$(dirname "$0")/../tools/store-sweep.sh"
 
-# found ROUNDS NAME TEXT: by power loss, within so many rounds
+# found ROUNDS NAME TEXT [WORD]: by power loss, within so many rounds
 found() {
-	power "$1" 0 ext4 "mutant=$2" >"$T/power.out"
+	power "$1" 0 ext4 "mutant=$2" ${4:+"$4"} >"$T/power.out"
 	power_status=$?
 	grep -v 'said: at ' "$T/power.out"
-	mkfs.ext4 -q -F "$loop_dev"
+	# What is left of the store ends a moment later, and its mount with it.
+	wait_for 20 mkfs.ext4 -q -F "$loop_dev" 2>/dev/null
 	is "$power_status" 1 "a store that $3 is found out"
 }
 
@@ -26,11 +27,15 @@ found_names() {
 need_loop
 need_program strace
 crash_build
-plan 6
+plan 8
 power_fs ext4
 found 20 no-data-barrier "names objects before they are flushed"
 found 20 no-publication-barrier "does not flush its index"
 found 60 answer-early "answers before it has committed"
+found 100 unlink-before-commit "removes a pack that its index still names" \
+    pause=rewrite-done:3000
+sweep_run mutant=unlink-before-commit point rewrite-done
+is "$sweep_status" 1 "also when it is killed at that moment"
 found_names no-pack-dir-sync "does not flush the directory of a new pack"
 found_names no-index-dir-sync "does not flush the directory of its index"
 sweep_run "" -e lose fsync fdatasync

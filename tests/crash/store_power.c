@@ -88,6 +88,7 @@ store_up(struct power *p)
 		rig_trouble("%s: %s", p->l.d.log, strerror(errno));
 	if (drv_start(&p->l.d) == -1 || load_bind(&p->l) == -1)
 		rig_broken("the store does not open again");
+	verify_log(&p->l, 0);
 }
 
 /* Load of all kinds for a while, with a few requests under way. */

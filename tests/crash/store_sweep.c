@@ -182,10 +182,13 @@ static void
 look(struct sweep *s)
 {
 	struct load *l = &s->l;
+	struct stat sb;
 	int status;
 
+	assert_int_equal(stat(l->d.log, &sb), 0);
 	if (scene_start(l) == -1)
 		rig_broken("the store does not open again");
+	verify_log(l, sb.st_size);
 	verify(l, 1);
 	scene_works(l);
 	if ((status = scene_end(l, 0)) != 0)

@@ -219,6 +219,24 @@ verify_unsettled(struct load *l)
 	drv_reply_done(&r);
 }
 
+/*
+ * What it says of itself when it is opened, from ${from} on in its log: no crash
+ * is a reason to miss a pack, be it one in which nothing is live.
+ */
+static inline void
+verify_log(const struct load *l, long from)
+{
+	uint8_t *buf;
+	size_t len;
+
+	assert_int_equal(io_file_read(AT_FDCWD, l->d.log, 1 << 26, &buf,
+	    &len), 0);
+	if ((size_t)from < len && strstr((char *)buf + from,
+	    "damaged packs") != NULL)
+		rig_broken("the store misses something of its packs");
+	free(buf);
+}
+
 /* Is there anything about this job that is not decided? */
 static inline int
 undecided(const struct job *j)
