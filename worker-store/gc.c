@@ -262,7 +262,7 @@ over(struct gc *gc)
 	    (unsigned long long)gc->fig.deleted);
 	CRASH_POINT("gc-over");
 	wake(gc, tenant);
-	rewrite_kick(gc->st);
+	rewrite_collected(gc->st, gc->last_us - gc->began_us);
 }
 
 /* Nothing is deleted of this tenant for now. */
@@ -287,6 +287,9 @@ step(struct gc *gc)
 	if (gc->phase == GC_IDLE) {
 		if ((w = STAILQ_FIRST(&gc->wants)) == NULL)
 			return (0);
+		if (rewrite_turn(gc->st))
+			return (PAUSE_US);
+		gc->began_us = io_mono_us();
 		if (gc_begin(gc, w) == -1) {
 			gc->last_tenant = w->tenant;
 			gc->last_us = io_mono_us();

@@ -77,6 +77,7 @@ struct gc {
 	uint64_t disk_need;
 	uint32_t last_tenant;
 	uint64_t last_us;
+	uint64_t began_us;
 	struct gc_figures fig;
 };
 

@@ -31,6 +31,9 @@
 #define STEP_US         1500
 #define PAUSE_US        1000
 #define AGAIN_US        1000000
+#define KEPT_US         2000000         /* kept waiting: its turn comes */
+#define TURN_MIN_US     50000
+#define TURN_MAX_US     1000000
 #define STUCK_MAX       64
 #define SEAL_BYTES      (4 * 1024 * 1024) /* a smaller open pack is left */
 #define ROOM_BASE       (256 * 1024)
@@ -52,6 +55,8 @@ struct rewrite {
 	int over;
 	int damaged;
 	unsigned int holds;
+	uint64_t kept;          /* since when collections are in the way, or 0 */
+	uint64_t turn;          /* until when none may begin */
 	uint32_t stuck[STUCK_MAX];
 	struct rewrite_figures fig;
 	size_t n;               /* objects that the step moves: as they will be */
@@ -103,6 +108,25 @@ void
 rewrite_kick(struct store *st)
 {
 	arm(st->rewrite, PAUSE_US);
+}
+
+void
+rewrite_collected(struct store *st, uint64_t us)
+{
+	struct rewrite *rw = st->rewrite;
+	uint64_t now = io_mono_us();
+
+	rewrite_kick(st);
+	if (rw->kept == 0 || now - rw->kept < KEPT_US)
+		return;
+	us = us < TURN_MIN_US ? TURN_MIN_US : us;
+	rw->turn = now + (us > TURN_MAX_US ? TURN_MAX_US : us);
+}
+
+int
+rewrite_turn(const struct store *st)
+{
+	return (io_mono_us() < st->rewrite->turn);
 }
 
 void
@@ -441,11 +465,21 @@ step(struct rewrite *rw)
 	struct store *st = rw->st;
 	int rc;
 
-	if (st->broken || rw->holds > 0 || gc_busy(st))
+	if (gc_busy(st)) {
+		if (rw->kept == 0)
+			rw->kept = io_mono_us();
 		return (0);     /* whoever is in the way kicks */
+	}
+	rw->kept = 0;
+	if (st->broken || rw->holds > 0) {
+		rw->turn = 0;
+		return (0);
+	}
 	if (rw->pack == 0) {
 		if ((rc = choose(rw)) == -1)
 			return (AGAIN_US);
+		if (rc == 0)
+			rw->turn = 0;
 		return (rc == 0 ? 0 : PAUSE_US);
 	}
 	if (rw->over)

@@ -35,6 +35,14 @@ void rewrite_figures(const struct store *, struct rewrite_figures *);
 /* There may be packs to rewrite. */
 void rewrite_kick(struct store *);
 
+/*
+ * A collection has ended, which took so long.  When packs have waited for some
+ * seconds for one collection after another, it is their turn for as long, or
+ * until none is left to be rewritten; rewrite_turn says whether it is.
+ */
+void rewrite_collected(struct store *, uint64_t us);
+int rewrite_turn(const struct store *);
+
 /* Keep all packs where they are until as many releases. */
 void rewrite_hold(struct store *);
 void rewrite_release(struct store *);

@@ -34,6 +34,7 @@ struct in {
 	struct drv d;           /* directory and the supervisor's end */
 	struct event_base *base;
 	struct store *st;
+	struct peer *sup;
 	int tenant;
 };
 
@@ -86,6 +87,7 @@ static int put_error;           /* and the next entry */
 static int map_error;           /* and every larger map */
 static int disk_full;           /* no byte is free, as statvfs says */
 static uint64_t clock_step;     /* microseconds that each look at it takes */
+static uint64_t clock_stopped;  /* what it shows then, 0: it runs */
 
 int __real_mdb_txn_begin(MDB_env *, MDB_txn *, unsigned int, MDB_txn **);
 int
@@ -148,6 +150,8 @@ __wrap_io_mono_us(void)
 {
 	static uint64_t added;
 
+	if (clock_stopped != 0)
+		return (clock_stopped);
 	added += clock_step;
 	return (__real_io_mono_us() + added);
 }
@@ -167,7 +171,8 @@ setup(void **state)
 	assert_non_null(in->st = store_open(in->base, in->d.dir, 0));
 	assert_int_equal(chan_pair(pair), 0);
 	in->d.fd = pair[0];
-	assert_non_null(peer_new(in->st, pair[1], PEER_SUP, 0, 0));
+	in->sup = peer_new(in->st, pair[1], PEER_SUP, 0, 0);
+	assert_non_null(in->sup);
 	assert_int_equal(chan_pair(pair), 0);
 	in->tenant = pair[0];
 	assert_non_null(peer_new(in->st, pair[1], PEER_TENANT, T1, DRV_ALL));
@@ -182,7 +187,7 @@ teardown(void **state)
 
 	sync_error = commit_error = begin_error = put_error = map_error = 0;
 	disk_full = 0;
-	clock_step = 0;
+	clock_step = clock_stopped = 0;
 	watch_fd = -1;
 	store_close(in->st);
 	event_base_free(in->base);
@@ -479,6 +484,45 @@ test_age(void **state)
 	assert_string_equal(order, "C");
 }
 
+/* One that waits in the batch only to be refused in its turn. */
+static struct job_req *
+refused_req(struct in *in, uint64_t id)
+{
+	struct job_req *r = calloc(1, sizeof(*r));
+
+	assert_non_null(r);
+	r->ask = (struct ask){ in->sup, id, STORE_PUBLISH };
+	peer_hold(in->sup);
+	in->sup->waiting++;
+	r->state = REQ_DONE;
+	r->refusal.code = ERR_CONFLICT;
+	return (r);
+}
+
+/*
+ * A batch is over at 4,096 requests, however fast they came.  No channel may
+ * have as many under way, so they are handed over without one.
+ */
+static void
+test_requests(void **state)
+{
+	struct in *in = *state;
+	uint64_t i;
+
+	hello(in);
+	(void)put(in, 1);
+	watch_fd = in->d.fd;
+	order[0] = '\0';
+	clock_stopped = io_mono_us();
+	for (i = 1; i < BATCH_REQUESTS; i++)
+		batch_take(in->st->batch, refused_req(in, i));
+	assert_string_equal(order, "");
+	assert_int_equal(in->sup->waiting, BATCH_REQUESTS - 1);
+	batch_take(in->st->batch, refused_req(in, i));
+	assert_string_equal(order, "FC");
+	assert_int_equal(in->sup->waiting, 0);
+}
+
 /*
  * Objects that nobody asks for are made durable at 32 MiB: before the loop has
  * come to anything but the puts, so it was not the timer.
@@ -573,6 +617,7 @@ main(void)
 		TEST(test_map_full),
 		TEST(test_map_reserve),
 		TEST(test_age),
+		TEST(test_requests),
 		TEST(test_bytes),
 		TEST(test_panic),
 		TEST(test_panic_begin),

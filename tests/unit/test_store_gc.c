@@ -32,6 +32,8 @@
 #define JOBS_MAX        64
 #define STEPS           500
 #define ROUNDS          6
+#define STORM_US        20000000
+#define OTHERS          6
 
 static const struct obj_ref none;
 
@@ -738,6 +740,67 @@ test_voided(void **state)
 	done_world(w);
 }
 
+/* Other tenants, with something to look at while their channels last. */
+static void
+others(struct world *w, int *fds)
+{
+	struct drv_objs o = { 0 };
+	struct drv_reply r;
+	uint32_t t;
+
+	for (t = 0; t < OTHERS; t++) {
+		(void)drv_chunk(&o, t, 100);
+		fds[t] = drv_bind(&w->d, T1 + 1 + t, DRV_ALL);
+		assert_int_equal(drv_put(&w->d, fds[t], &o, &r), ERR_NONE);
+	}
+	free(o.buf);
+}
+
+/*
+ * One collection after another, asked for before the last is over, does not
+ * keep packs from being rewritten and their room from being given back.
+ */
+static void
+test_storm(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	uint64_t until = io_mono_us() + STORM_US, idle = 0, steps = 0;
+	struct store_msg m = { .op = STORE_COLLECT };
+	struct drv_reply r;
+	uint8_t in[OBJECTS];
+	uint64_t removed;
+	int fds[OTHERS], i;
+
+	(void)state;
+	assert_non_null(w);
+	seed = 88172645463325252ULL;
+	small_numbers("pause=gc-epoch-new:10000");
+	setup_world(w);
+	others(w, fds);
+	memset(in, 1, sizeof(in));
+	put_set(w, w->t[0], in, 0);
+	cut(w, 0);
+	cut(w, 1);
+	removed = figure(w, "rewrite_removed");
+	while (figure(w, "rewrite_removed") == removed) {
+		assert_int_equal(drv_call(&w->d, w->d.fd, &m, -1, &r),
+		    ERR_NONE);
+		idle += figure(w, "gc_waiting") == 0;
+		steps++;
+		if (io_mono_us() >= until)
+			fail_msg("%d s, and no pack was rewritten",
+			    STORM_US / 1000000);
+	}
+	print_message("# idle %llu of %llu\n", (unsigned long long)idle, (unsigned long long)steps);
+	/* It was a storm, and not over before it began. */
+	assert_true(steps > 20);
+	assert_true(idle < steps / 2);
+	for (i = 0; i < OTHERS; i++)
+		close(fds[i]);
+	settle_down(w);
+	done_world(w);
+}
+
 /* A set against the simplest set there is. */
 static void
 test_marks(void **state)
@@ -780,6 +843,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_marks),
 		cmocka_unit_test(test_voided),
+		cmocka_unit_test(test_storm),
 		cmocka_unit_test(test_model),
 	};
 
