@@ -233,11 +233,14 @@ may_end	= $(foreach f,$(1),$(if $(filter $(FATAL_OK),$(notdir $(f))),,$(f)))
 bench: all bench-store bench-sandbox
 	$(Q)tests/bench/peers.py --bin $(B)/bin $(BENCH)
 # The store beside the bare disk and processor; samples end up in $(B).
-bench-store: all $(B)/tests/bench/store_bench $(B)/tests/bench/store_scale
+bench-store: all crash-build $(addprefix $(B)/tests/bench/store_,bench scale \
+	  pauses)
 	$(Q)ERRAND_BUILD=$(B) $(B)/tests/bench/store_bench \
 	    -o $(B)/bench-store.json $(BENCH_STORE)
 	$(Q)ERRAND_BUILD=$(B) $(B)/tests/bench/store_scale \
 	    -o $(B)/bench-scale.json
+	$(Q)ERRAND_BUILD=$(B) $(B)/tests/bench/store_pauses \
+	    -o $(B)/bench-pauses.json
 # Sandboxes beside posix_spawn, bwrap and a bare clone3; needs root, bubblewrap.
 bench-sandbox: all $(B)/tests/bench/sandbox_bench
 	$(Q)ERRAND_BUILD=$(B) $(B)/tests/bench/sandbox_bench \

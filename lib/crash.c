@@ -6,6 +6,7 @@
 
 #ifdef ERRAND_CRASH_POINTS
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,9 @@
 
 /* The words, each ended by a NUL, and an empty one. */
 static char words[WORDS_MAX + 2];
+
+/* Allocations that fail: from the first to before the last; none if equal. */
+static unsigned long nomem_first, nomem_last;
 
 static void
 from_file(void)
@@ -39,6 +43,21 @@ from_file(void)
 	(void)close(fd);
 }
 
+static const char *value_next(const char *, const char **);
+
+static void
+nomem_load(void)
+{
+	const char *at = words, *v;
+	char *end;
+
+	if ((v = value_next("nomem", &at)) == NULL)
+		return;
+	nomem_first = strtoul(v, &end, 10);
+	nomem_last = nomem_first + (*end == ':' ? strtoul(end + 1, NULL,
+	    10) : 1);
+}
+
 __attribute__((constructor))
 static void
 words_load(void)
@@ -57,6 +76,7 @@ words_load(void)
 			*to++ = '\0';
 	}
 	to[0] = to[1] = '\0';
+	nomem_load();
 }
 
 /* The next word "name=value" behind ${at}: its value, or NULL. */
@@ -164,6 +184,47 @@ crash_number(const char *name, uint64_t number)
 		n *= 1024;
 	}
 	return (n);
+}
+
+/*
+ * The C library's own, under the names that it keeps for whoever puts others in
+ * their place.
+ */
+extern void *__libc_malloc(size_t);
+extern void *__libc_calloc(size_t, size_t);
+extern void *__libc_realloc(void *, size_t);
+
+static int
+refused(void)
+{
+	static const char line[] = "no memory for this one\n";
+	static unsigned long count;
+
+	if (nomem_first == nomem_last || ++count < nomem_first ||
+	    count >= nomem_last)
+		return (0);
+	if (count == nomem_first)
+		(void)!write(STDERR_FILENO, line, sizeof(line) - 1);
+	errno = ENOMEM;
+	return (1);
+}
+
+void *
+malloc(size_t len)
+{
+	return (refused() ? NULL : __libc_malloc(len));
+}
+
+void *
+calloc(size_t n, size_t len)
+{
+	return (refused() ? NULL : __libc_calloc(n, len));
+}
+
+void *
+realloc(void *p, size_t len)
+{
+	return (refused() ? NULL : __libc_realloc(p, len));
 }
 
 #endif

@@ -21,6 +21,9 @@
  *	pause=rewrite-done:2000 stays there for so many microseconds, so that
  *	what comes from outside, a cut of the power, falls on that place.
  *
+ *	nomem=N:M has the N-th allocation of the process fail, and the next
+ *	ones, M in all: ours and those of libraries.
+ *
  *   if (!MUTANT("no-data-barrier") && fdatasync(fd) == -1)
  *	True when that mistake was asked for: the tests must find it.
  *

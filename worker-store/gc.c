@@ -323,15 +323,14 @@ static void
 on_step(evutil_socket_t fd, short what, void *cookie)
 {
 	struct gc *gc = cookie;
-	uint64_t since = io_mono_us(), took;
+	struct stint s;
 	long pause;
 
 	(void)fd;
 	(void)what;
+	stint_begin(&s);
 	pause = step(gc);
-	took = io_mono_us() - since;
-	if (gc->fig.longest_us < took)
-		gc->fig.longest_us = took;
+	stint_end(&s, &gc->fig.longest);
 	if (pause != 0 && !gc->st->broken)
 		arm(gc, pause);
 }

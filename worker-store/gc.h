@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "lib/object.h"
+#include "stint.h"
 
 /*
  * Collection: finding what no reference and no lease reaches, for one tenant at
@@ -49,7 +50,7 @@ struct gc_figures {
 	uint64_t examined;      /* objects, by sweeps */
 	uint64_t deleted;
 	uint64_t deleted_bytes; /* raw */
-	uint64_t longest_us;    /* step */
+	struct stint_longest longest;   /* step */
 };
 void gc_figures(const struct store *, struct gc_figures *);
 

@@ -68,15 +68,23 @@ raise_nofile(void)
 		log_warn("descriptor limit");
 }
 
-/* Channels before the batch and the walks: see batch.h. */
+/*
+ * Channels before the batch and the walks: see batch.h.  When there is no
+ * memory for epoll, libevent would go on with calls that the fence forbids.
+ */
 static struct event_base *
 loop_new(void)
 {
+	struct event_config *cfg;
 	struct event_base *base;
 
-	if ((base = event_base_new()) == NULL ||
+	if ((cfg = event_config_new()) == NULL ||
+	    event_config_avoid_method(cfg, "poll") == -1 ||
+	    event_config_avoid_method(cfg, "select") == -1 ||
+	    (base = event_base_new_with_config(cfg)) == NULL ||
 	    event_base_priority_init(base, STORE_PRIOS) == -1)
 		fatalx("the event loop cannot be made");
+	event_config_free(cfg);
 	return (base);
 }
 

@@ -496,15 +496,14 @@ static void
 on_step(evutil_socket_t fd, short what, void *cookie)
 {
 	struct rewrite *rw = cookie;
-	uint64_t since = io_mono_us(), took;
+	struct stint s;
 	long pause;
 
 	(void)fd;
 	(void)what;
+	stint_begin(&s);
 	pause = step(rw);
-	took = io_mono_us() - since;
-	if (rw->fig.longest_us < took)
-		rw->fig.longest_us = took;
+	stint_end(&s, &rw->fig.longest);
 	if (pause != 0 && !rw->st->broken)
 		arm(rw, pause);
 }

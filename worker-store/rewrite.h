@@ -3,6 +3,8 @@
 
 #include <stdint.h>
 
+#include "stint.h"
+
 /*
  * Giving room back to the disk.  A sealed pack of which less than half is live
  * is rewritten: what is live is copied to the open pack, in steps of half a
@@ -28,7 +30,7 @@ struct rewrite_figures {
 	uint64_t removed;       /* packs */
 	uint64_t removed_bytes;
 	uint64_t stuck;         /* packs that are left for their damage */
-	uint64_t longest_us;    /* step */
+	struct stint_longest longest;   /* step */
 };
 void rewrite_figures(const struct store *, struct rewrite_figures *);
 

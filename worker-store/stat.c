@@ -1,6 +1,8 @@
 /*
  * What `errandctl store stat` shows.  Reads the index's sums; changes nothing.
  */
+#include <stdio.h>
+
 #include "care.h"
 #include "gc.h"
 #include "index.h"
@@ -44,6 +46,18 @@ packs_fill(struct care *c, const struct pack_sum *s, uint64_t live)
 	    s->bytes - live - heads : 0);
 }
 
+/* Two figures: by the clock, and of the processor. */
+static void
+longest_fill(struct care *c, const char *what, const struct stint_longest *l)
+{
+	char name[32];
+
+	(void)snprintf(name, sizeof(name), "%s_longest_us", what);
+	care_figure(c, name, l->us);
+	(void)snprintf(name, sizeof(name), "%s_longest_cpu_us", what);
+	care_figure(c, name, l->cpu_us);
+}
+
 static void
 gc_fill(struct care *c, const struct store *st)
 {
@@ -62,13 +76,13 @@ gc_fill(struct care *c, const struct store *st)
 	care_figure(c, "gc_examined", gc.examined);
 	care_figure(c, "gc_deleted", gc.deleted);
 	care_figure(c, "gc_deleted_bytes", gc.deleted_bytes);
-	care_figure(c, "gc_longest_us", gc.longest_us);
+	longest_fill(c, "gc", &gc.longest);
 	care_figure(c, "rewrite_pack", rw.pack);
 	care_figure(c, "rewrite_moved", rw.moved);
 	care_figure(c, "rewrite_removed", rw.removed);
 	care_figure(c, "rewrite_removed_bytes", rw.removed_bytes);
 	care_figure(c, "rewrite_stuck", rw.stuck);
-	care_figure(c, "rewrite_longest_us", rw.longest_us);
+	longest_fill(c, "rewrite", &rw.longest);
 }
 
 int
@@ -76,6 +90,7 @@ stat_fill(struct store *st, struct care *c)
 {
 	struct pack_sum packs = { 0 };
 	struct ix_usage u;
+	struct stint_longest upkeep = upkeep_longest(st->upkeep);
 	struct ix_stat s;
 	int rc = -1;
 
@@ -94,7 +109,7 @@ stat_fill(struct store *st, struct care *c)
 	care_figure(c, "index_map_bytes", s.map_bytes);
 	care_figure(c, "index_runs", segs_count(ix_segs(st->ix)));
 	care_figure(c, "index_memory_bytes", segs_memory(ix_segs(st->ix)));
-	care_figure(c, "upkeep_longest_us", upkeep_longest(st->upkeep));
+	longest_fill(c, "upkeep", &upkeep);
 	care_figure(c, "free_bytes", store_disk_free(st));
 	care_figure(c, "commits", s.commits);
 	care_figure(c, "flushes", s.flushes + packs_flushes(st->packs));

@@ -8,7 +8,6 @@
 
 #include "batch.h"
 #include "index.h"
-#include "lib/io.h"
 #include "lib/log.h"
 #include "store.h"
 #include "upkeep.h"
@@ -19,7 +18,7 @@
 struct upkeep {
 	struct store *st;
 	struct event *timer;
-	uint64_t longest;
+	struct stint_longest longest;
 };
 
 static void
@@ -36,14 +35,14 @@ step(evutil_socket_t fd, short what, void *cookie)
 {
 	struct upkeep *u = cookie;
 	struct ix *ix = u->st->ix;
-	uint64_t start = io_mono_us(), us;
+	struct stint s;
 	int rc;
 
 	(void)fd;
 	(void)what;
+	stint_begin(&s);
 	rc = ix_upkeep(ix);
-	us = io_mono_us() - start;
-	u->longest = us > u->longest ? us : u->longest;
+	stint_end(&s, &u->longest);
 	if (rc == -1) {
 		if (errno == ENOTRECOVERABLE) {
 			store_broken(u->st);
@@ -97,7 +96,7 @@ upkeep_touch(struct upkeep *u)
 		arm(u, 0);
 }
 
-uint64_t
+struct stint_longest
 upkeep_longest(const struct upkeep *u)
 {
 	return (u->longest);

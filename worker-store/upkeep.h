@@ -1,7 +1,7 @@
 #ifndef ERRAND_UPKEEP_H
 #define ERRAND_UPKEEP_H
 
-#include <stdint.h>
+#include "stint.h"
 
 struct store;
 struct upkeep;
@@ -17,7 +17,7 @@ void upkeep_free(struct upkeep *);
 /* The index was written: see whether there is anything to do. */
 void upkeep_touch(struct upkeep *);
 
-/* The longest step so far, its flushes included, in microseconds. */
-uint64_t upkeep_longest(const struct upkeep *);
+/* The longest step so far. */
+struct stint_longest upkeep_longest(const struct upkeep *);
 
 #endif /* !ERRAND_UPKEEP_H */

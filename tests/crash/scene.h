@@ -85,6 +85,7 @@ static inline void
 scene_collected(struct load *l)
 {
 	static struct drv_reply r;
+	uint64_t end = io_mono_us() + ANSWER_US;
 	int op = -1, idle = 0;
 
 	if (!l->over && (op = care_open(l)) == -1)
@@ -98,6 +99,9 @@ scene_collected(struct load *l)
 			idle++;
 		else
 			idle = 0;
+		if (io_mono_us() >= end)
+			rig_broken("collected or rewritten for %d s",
+			    ANSWER_US / 1000000);
 		(void)usleep(1000);
 	}
 	io_close(&op);

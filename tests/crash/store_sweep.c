@@ -7,6 +7,7 @@
  *	store_sweep [-s seed] [-e] -l log directory MODE [CALL...]
  *	store_sweep [-s seed] -l log directory point NAME...
  *	store_sweep [-s seed] -l log directory inodes
+ *	store_sweep [-s seed] -l log directory nomem RUNS
  *
  * MODE: kill, EIO, ENOSPC; lose: killed, and what was made or renamed in a
  * directory that was not flushed afterwards is gone.  The store has something
@@ -25,6 +26,9 @@
 #include "scene.h"
 
 #define DIED            113     /* at a crash point: lib/crash.c */
+#define NO_MEMORY       "no memory for this one"
+#define NOMEM_ALL       40      /* of the first allocations, each */
+#define NOMEM_EVER      1000000000UL
 #define TIMES_MAX       2000
 
 static const char *const all_calls[] = {
@@ -42,6 +46,7 @@ struct sweep {
 	char words[400];        /* of ERRAND_CRASH */
 	char trace[400];        /* what strace saw */
 	int empty;
+	int nomem;              /* some allocations fail, and then no more */
 	enum base kind;
 	struct world base;      /* what the directory base holds */
 	struct world w;
@@ -230,7 +235,8 @@ play(struct sweep *s)
 	l->lame = 1;
 	scene_play(l);
 	/* One error is over when it is over. */
-	if (!l->over && file_has(s->trace, "(INJECTED)"))
+	if (!l->over && (file_has(s->trace, "(INJECTED)") ||
+	    (s->nomem && file_has(l->d.log, NO_MEMORY))))
 		scene_works(l);
 	return (scene_end(l, 0));
 }
@@ -320,6 +326,50 @@ sweep_points(struct sweep *s, char *const *names, int count)
 			rig_trouble("point %s is never reached", names[i]);
 	}
 	free(reached);
+}
+
+/*
+ * Allocation ${n} fails, and others after it: ${many} in all.  Did it come to
+ * that?
+ */
+static int
+strike_nomem(struct sweep *s, unsigned long n, unsigned long many)
+{
+	char env[500];
+	int status, hit;
+
+	(void)snprintf(env, sizeof(env), "%s nomem=%lu:%lu", s->words, n,
+	    many);
+	assert_int_equal(setenv("ERRAND_CRASH", env, 1), 0);
+	rig.round = n;
+	s->nomem = many < NOMEM_EVER;
+	status = play(s);
+	s->nomem = 0;
+	assert_int_equal(setenv("ERRAND_CRASH", s->words, 1), 0);
+	hit = file_has(s->l.d.log, NO_MEMORY);
+	judge_end(s, status, 0);
+	look(s);
+	s->hits += (unsigned int)hit;
+	return (hit);
+}
+
+/*
+ * One allocation that fails, three of them, or all from some place on: each
+ * place of the opening, then as many as there is time for.
+ */
+static void
+sweep_nomem(struct sweep *s, unsigned long runs)
+{
+	static const unsigned long many[] = { 1, 1, 3, NOMEM_EVER };
+	unsigned long n, most = 2 * NOMEM_ALL, i;
+
+	for (n = 1; n <= NOMEM_ALL; n++)
+		(void)strike_nomem(s, n, many[n % 4]);
+	while (strike_nomem(s, most, 1))
+		most *= 2;
+	for (i = 0; i < runs; i++)
+		(void)strike_nomem(s, NOMEM_ALL + 1 +
+		    rig_random((uint32_t)most), many[i % 4]);
 }
 
 /*
@@ -420,6 +470,10 @@ main(int argc, char **argv)
 	if (strcmp(s.mode, "inodes") == 0) {
 		make_base(&s, BASE_TAIL);
 		no_inodes(&s);
+	} else if (strcmp(s.mode, "nomem") == 0) {
+		make_base(&s, BASE_TAIL);
+		sweep_nomem(&s, argv[optind + 2] == NULL ? 100 :
+		    strtoul(argv[optind + 2], NULL, 10));
 	} else if (strcmp(s.mode, "point") == 0)
 		sweep_points(&s, argv + optind + 2, argc - optind - 2);
 	else {

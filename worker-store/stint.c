@@ -1,0 +1,33 @@
+/*
+ * The longest of many steps.  Reads clocks.
+ */
+#include <time.h>
+
+#include "lib/io.h"
+#include "stint.h"
+
+static uint64_t
+cpu_us(void)
+{
+	struct timespec t;
+
+	if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == -1)
+		return (0);
+	return ((uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000);
+}
+
+void
+stint_begin(struct stint *s)
+{
+	s->us = io_mono_us();
+	s->cpu_us = cpu_us();
+}
+
+void
+stint_end(const struct stint *s, struct stint_longest *l)
+{
+	uint64_t us = io_mono_us() - s->us, cpu = cpu_us() - s->cpu_us;
+
+	l->us = us > l->us ? us : l->us;
+	l->cpu_us = cpu > l->cpu_us ? cpu : l->cpu_us;
+}
