@@ -4,6 +4,9 @@
  * chan_wait.c.
  */
 #include <sys/queue.h>
+#include <sys/socket.h>
+
+#include <linux/sock_diag.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +23,7 @@
 #define DRAIN_MAX       64      /* messages per wake, then others' turn */
 #define UNREAD_ROUNDS   64      /* more wakes than a full socket buffer holds */
 #define RETRY_US        10000   /* when the kernel is short of something */
+#define UNREAD_BYTES    32768   /* the kernel's memory of a short one is 768 */
 
 struct packet {
 	STAILQ_ENTRY(packet) next;
@@ -33,7 +37,8 @@ struct packet {
  * Invariants, true whenever the event loop runs:
  *  1. The queue is not empty exactly when the write event or the retry timer
  *     is pending.
- *  2. The read event is pending exactly when neither paused nor why is set.
+ *  2. The read event is pending exactly when neither paused, stopped nor why
+ *     is set.  stopped is only set while the queue is not empty.
  *  3. why is set once, when the channel has broken.  From then on nothing is
  *     sent or queued, and the end event is active or pending until it has
  *     called the end callback.
@@ -55,6 +60,8 @@ struct chan {
 	const char      *why;
 	int             unread;         /* rounds to look for last messages */
 	int             paused;
+	int             bound;          /* as chan_bound says */
+	int             stopped;        /* for its sake */
 	int             busy;
 	int             dead;
 };
@@ -167,7 +174,7 @@ drain(struct chan *c)
 			break_later(c, "protocol violation");
 			return (0);
 		}
-		if (c->paused)
+		if (c->paused || c->stopped)
 			return (0);
 	}
 	return (1);
@@ -233,6 +240,53 @@ arm(struct chan *c, int err)
 	return (event_add(c->retry, &later));
 }
 
+/* Does so much lie unread that a message with descriptors has to wait? */
+static int
+crowded(const struct chan *c, size_t nfds)
+{
+	uint32_t mem[SK_MEMINFO_VARS];
+	socklen_t len = sizeof(mem);
+
+	if (!c->bound || nfds == 0)
+		return (0);
+	if (getsockopt(c->fd, SOL_SOCKET, SO_MEMINFO, mem, &len) == -1 ||
+	    len < sizeof(mem[0]) * (SK_MEMINFO_WMEM_ALLOC + 1))
+		return (0);
+	return (mem[SK_MEMINFO_WMEM_ALLOC] > UNREAD_BYTES);
+}
+
+/* Who does not read is not heard. */
+static void
+stop(struct chan *c)
+{
+
+	c->stopped = 1;
+	event_del(c->rev);
+}
+
+static void
+go_on(struct chan *c)
+{
+
+	if (!c->stopped)
+		return;
+	c->stopped = 0;
+	if (!c->paused && event_add(c->rev, NULL) == -1)
+		break_later(c, "no memory to go on reading");
+}
+
+static int
+packet_send(struct chan *c, const struct packet *p)
+{
+
+	if (crowded(c, p->nfds)) {
+		errno = ETOOMANYREFS;
+		return (-1);
+	}
+	return (chan_packet_send(c->fd, p->buf, p->len, p->fds, p->nfds,
+	    MSG_DONTWAIT));
+}
+
 static void
 on_write(evutil_socket_t fd, short what, void *cookie)
 {
@@ -242,8 +296,7 @@ on_write(evutil_socket_t fd, short what, void *cookie)
 	(void)fd;
 	(void)what;
 	while ((p = STAILQ_FIRST(&c->queue)) != NULL) {
-		if (chan_packet_send(c->fd, p->buf, p->len, p->fds, p->nfds,
-		    MSG_DONTWAIT) == -1) {
+		if (packet_send(c, p) == -1) {
 			if (!is_shortage(errno) || arm(c, errno) == -1)
 				break_send(c);
 			return;
@@ -254,6 +307,7 @@ on_write(evutil_socket_t fd, short what, void *cookie)
 		free(p);
 	}
 	event_del(c->wev);
+	go_on(c);
 }
 
 static int
@@ -344,6 +398,10 @@ send_now(struct chan *c, const uint8_t *buf, size_t len, const int *fds,
     size_t nfds, int *err)
 {
 
+	if (crowded(c, nfds)) {
+		*err = ETOOMANYREFS;
+		return (1);
+	}
 	if (chan_packet_send(c->fd, buf, len, fds, nfds, MSG_DONTWAIT) == 0)
 		return (0);
 	*err = errno;
@@ -386,6 +444,8 @@ chan_send(struct chan *c, const uint8_t *buf, size_t len, const int *fds,
 		errno = EPIPE;
 		return (-1);
 	}
+	if (c->bound && nfds > 0)
+		stop(c);
 	return (0);
 
 err0:
@@ -401,6 +461,13 @@ chan_queued(const struct chan *c)
 }
 
 void
+chan_bound(struct chan *c)
+{
+
+	c->bound = 1;
+}
+
+void
 chan_pause(struct chan *c, int pause)
 {
 
@@ -409,6 +476,6 @@ chan_pause(struct chan *c, int pause)
 		return;
 	if (pause)
 		event_del(c->rev);
-	else if (event_add(c->rev, NULL) == -1)
+	else if (!c->stopped && event_add(c->rev, NULL) == -1)
 		break_later(c, "no memory to go on reading");
 }

@@ -57,6 +57,14 @@ size_t chan_queued(const struct chan *);
 /* Stop or go on reading (to push back on a flood). */
 void chan_pause(struct chan *, int);
 
+/*
+ * Bound how many descriptors the other end may leave in its socket: the kernel
+ * counts those of all channels of a user together, and one that does not read
+ * would leave none for others.  With more than some forty unread, messages with
+ * descriptors wait here, and nothing more is read from the channel meanwhile.
+ */
+void chan_bound(struct chan *);
+
 /* A connected pair, close-on-exec, buffers raised.  0 or -1. */
 int chan_pair(int[2]);
 

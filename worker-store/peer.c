@@ -112,6 +112,8 @@ peer_new(struct store *st, int fd, enum peer_kind kind, uint32_t tenant,
 	p->chan = chan_new(st->base, fd, p->name, dispatch_msg, on_end, p);
 	if (p->chan == NULL)
 		goto err1;
+	if (kind != PEER_SUP)
+		chan_bound(p->chan);
 	LIST_INSERT_HEAD(&st->peers->list, p, link);
 	return (p);
 

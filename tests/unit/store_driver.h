@@ -368,9 +368,9 @@ drv_check(struct drv *d, int fd, const struct obj_ref *root,
 	return (drv_call(d, fd, &m, -1, r));
 }
 
-static inline int
-drv_get(struct drv *d, int fd, const struct obj_ref *refs, uint32_t n,
-    struct drv_reply *r)
+/* Ask for objects; the answer is to be received. */
+static inline uint64_t
+drv_get_ask(struct drv *d, int fd, const struct obj_ref *refs, uint32_t n)
 {
 	struct store_msg m = { .op = STORE_GET };
 	uint8_t *buf = calloc(n, OBJ_REF_LEN);
@@ -384,7 +384,20 @@ drv_get(struct drv *d, int fd, const struct obj_ref *refs, uint32_t n,
 	assert_true(memfd != -1);
 	free(buf);
 	m.u.get.refs = n;
-	return (drv_call(d, fd, &m, memfd, r));
+	return (drv_send(d, fd, &m, memfd));
+}
+
+static inline int
+drv_get(struct drv *d, int fd, const struct obj_ref *refs, uint32_t n,
+    struct drv_reply *r)
+{
+	uint64_t id = drv_get_ask(d, fd, refs, n);
+
+	if (drv_recv(fd, r) == -1)
+		return (-1);
+	assert_int_equal(r->m.id, id);
+	assert_int_equal(r->m.reply_to, STORE_GET);
+	return (r->m.op == STORE_OK ? ERR_NONE : r->m.u.error.code);
 }
 
 /* A PUBLISH whose idempotency id and record come from the job's id. */

@@ -21,6 +21,8 @@
 #define EACH            250     /* 100,000 in all */
 #define DEEP            3000
 #define HELD            100
+#define FDS_LIMIT       "128"   /* of the store */
+#define UNREAD          100     /* on each of two channels */
 
 static const struct obj_ref none;
 
@@ -150,6 +152,53 @@ test_in_flight(void **state)
 		close(t[i]);
 	}
 	other_works(d, EACH + 1);
+}
+
+/*
+ * Answers with descriptors that nobody reads: the kernel counts those under way
+ * of all channels together.  Two channels may not use up what others need, and
+ * when they read at last, everything is there.
+ */
+static void
+test_unread_fds(void **state)
+{
+	struct drv *d = *state;
+	struct drv_objs o = { 0 };
+	struct obj_ref ref;
+	struct drv_reply r;
+	int t[3], i, k;
+
+	assert_int_equal(drv_wait(d), 0);
+	assert_int_equal(setenv("ERRAND_TRACE", "prlimit --nofile=" FDS_LIMIT,
+	    1), 0);
+	assert_int_equal(drv_start(d), 0);
+	assert_int_equal(unsetenv("ERRAND_TRACE"), 0);
+	for (i = 0; i < 3; i++)
+		t[i] = drv_bind(d, i < 2 ? T1 : T2, DRV_ALL);
+	for (i = 0; i < 3; i += 2) {
+		ref = drv_chunk(&o, 1, 500);
+		assert_int_equal(drv_put(d, t[i], &o, &r), ERR_NONE);
+	}
+	for (k = 0; k < UNREAD; k++) {
+		for (i = 0; i < 2; i++)
+			(void)drv_get_ask(d, t[i], &ref, 1);
+	}
+	for (k = 0; k < 4 * UNREAD; k++) {
+		assert_int_equal(drv_get(d, t[2], &ref, 1, &r), ERR_NONE);
+		assert_int_equal(r.m.u.ok.objects, 1);
+		drv_reply_done(&r);
+	}
+	for (i = 0; i < 2; i++) {
+		for (k = 0; k < UNREAD; k++) {
+			assert_int_equal(drv_recv(t[i], &r), 0);
+			assert_int_equal(r.m.op, STORE_OK);
+			assert_int_equal(r.m.u.ok.objects, 1);
+			drv_reply_done(&r);
+		}
+	}
+	for (i = 0; i < 3; i++)
+		close(t[i]);
+	free(o.buf);
 }
 
 /* Which quota, the limit, the use, and what to do. */
@@ -364,6 +413,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_in_flight),
+		TEST(test_unread_fds),
 		TEST(test_quotas),
 		TEST(test_parked),
 		TEST(test_deep),
