@@ -86,7 +86,8 @@ packs_attach(struct packs *ps, uint32_t number, uint64_t committed)
 
 	ps->number = number;
 	if ((fd = pack_file_open(ps, number, O_RDWR)) == -1) {
-		log_warn("pack %" PRIu32 " cannot be opened", number);
+		log_warn("pack %" PRIu32 " cannot be opened: the objects in "
+		    "it are lost", number);
 		goto err0;
 	}
 	if (pack_length_check(fd, number, committed, &len) == -1)

@@ -447,6 +447,50 @@ test_truncated_pack(void **state)
 	drv_done(&d);
 }
 
+/*
+ * A pack that is gone is said to be, once, and does not keep the rest from being
+ * served: records and receipts are there, objects are damaged until they are
+ * sent again.
+ */
+static void
+test_missing_pack(void **state)
+{
+	struct drv_objs o = { 0 };
+	struct obj_ref refs[FILES], spec;
+	struct drv_reply r;
+	struct drv d;
+	char path[300];
+	int t;
+
+	(void)state;
+	drv_init(&d, "/tmp");
+	assert_int_equal(drv_start(&d), 0);
+	t = drv_bind(&d, T1, DRV_ALL);
+	assert_int_equal(do_job(&d, t, 1), ERR_NONE);
+	close(t);
+	assert_int_equal(drv_wait(&d), 0);
+	(void)snprintf(path, sizeof(path), "%s/packs/00000001.pack", d.dir);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(drv_start(&d), 0);
+	assert_true(drv_log_has(&d, "pack 1 cannot be opened"));
+	assert_true(drv_log_has(&d, "are lost"));
+	t = drv_bind(&d, T1, DRV_ALL);
+	(void)job_objects(&o, 1, refs, &spec);
+	assert_int_equal(drv_get(&d, t, &refs[0], 1, &r), ERR_DAMAGED);
+	assert_int_equal(drv_put(&d, t, &o, &r), ERR_NONE);
+	verify_job(&d, t, 1);
+	assert_int_equal(do_job(&d, t, 2), ERR_NONE);
+	verify_job(&d, t, 2);
+	free(o.buf);
+	close(t);
+	assert_int_equal(drv_wait(&d), 0);
+	assert_int_equal(drv_start(&d), 0);
+	t = drv_bind(&d, T1, DRV_ALL);
+	verify_job(&d, t, 1);
+	close(t);
+	drv_done(&d);
+}
+
 static void
 move(const struct drv *d, const char *from, const char *to)
 {
@@ -625,6 +669,7 @@ main(void)
 		cmocka_unit_test(test_flipped_bit),
 		cmocka_unit_test(test_damaged_tree),
 		cmocka_unit_test(test_truncated_pack),
+		cmocka_unit_test(test_missing_pack),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_full_disk),
 	};
