@@ -447,10 +447,32 @@ test_truncated_pack(void **state)
 	drv_done(&d);
 }
 
+/* How much a verification finds wrong. */
+static uint64_t
+verify_store(struct drv *d)
+{
+	struct store_msg m = { .op = STORE_BIND };
+	struct drv_reply r;
+	int pair[2];
+
+	assert_int_equal(chan_pair(pair), 0);
+	m.u.bind.rights = STORE_RIGHT_CARE;
+	assert_int_equal(drv_call(d, d->fd, &m, pair[1], &r), ERR_NONE);
+	m = (struct store_msg){ .op = STORE_CARE };
+	m.u.care.task = CARE_VERIFY;
+	do {
+		assert_int_equal(drv_call(d, pair[0], &m, -1, &r), ERR_NONE);
+		drv_reply_done(&r);
+		m.u.care.task = CARE_NEXT;
+	} while (!r.m.u.ok.care.done);
+	close(pair[0]);
+	return (r.m.u.ok.care.bad);
+}
+
 /*
- * A pack that is gone is said to be, once, and does not keep the rest from being
- * served: records and receipts are there, objects are damaged until they are
- * sent again.
+ * A pack that is gone is said to be, and does not keep the rest from being
+ * served: what was in it is damaged, and once a verification has found it all,
+ * sending it again mends it.
  */
 static void
 test_missing_pack(void **state)
@@ -477,6 +499,7 @@ test_missing_pack(void **state)
 	t = drv_bind(&d, T1, DRV_ALL);
 	(void)job_objects(&o, 1, refs, &spec);
 	assert_int_equal(drv_get(&d, t, &refs[0], 1, &r), ERR_DAMAGED);
+	assert_true(verify_store(&d) > 0);
 	assert_int_equal(drv_put(&d, t, &o, &r), ERR_NONE);
 	verify_job(&d, t, 1);
 	assert_int_equal(do_job(&d, t, 2), ERR_NONE);
@@ -487,6 +510,7 @@ test_missing_pack(void **state)
 	assert_int_equal(drv_start(&d), 0);
 	t = drv_bind(&d, T1, DRV_ALL);
 	verify_job(&d, t, 1);
+	assert_int_equal(verify_store(&d), 0);
 	close(t);
 	drv_done(&d);
 }
