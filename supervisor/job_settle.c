@@ -13,7 +13,7 @@
 #include "lib/io.h"
 #include "keep.h"
 #include "lib/log.h"
-#include "proto/client_msg.h"
+#include "logs.h"
 #include "proto/client_msg.h"
 #include "receipts.h"
 #include "store_client.h"
@@ -148,6 +148,26 @@ on_settled(void *cookie, const struct store_msg *m, int fd)
 	retry_later(j, &m->u.error);
 }
 
+/*
+ * The keeper has flushed what is in the log; that there is one is in a directory
+ * that is ours alone.  The store is flushing meanwhile, so nobody waits longer,
+ * and one flush serves all logs that were made before it.
+ */
+static void
+log_keep(const struct job *j)
+{
+	struct tenant *t = j->tenant;
+	uint64_t made = t->logs;
+
+	if (j->rec.log.bytes == 0 || j->log_made <= t->logs_synced)
+		return;
+	if (logs_sync(j->sup->logs_fd, j->rec.tenant_id) == -1)
+		log_warn("job %s: its log may not outlast a power cut",
+		    j->rec.id);
+	else
+		t->logs_synced = made;
+}
+
 static int
 settle_send(struct job *j)
 {
@@ -178,7 +198,10 @@ settle_send(struct job *j)
 	m.u.settle.receipt.len = (size_t)rlen;
 	m.u.settle.log_bytes = j->rec.log.bytes;
 	j->request = store_request(j->sup->store, &m, -1, on_settled, j);
-	return (j->request == 0 ? -1 : 0);
+	if (j->request == 0)
+		return (-1);
+	log_keep(j);
+	return (0);
 }
 
 /*

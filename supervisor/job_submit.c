@@ -414,6 +414,7 @@ admitted_keep(struct job *j, struct err *err)
 		    "the host cannot make the job's log: %s",
 		    strerror(errno)));
 	}
+	j->log_made = ++j->tenant->logs;
 	if (job_publish(j) == -1) {
 		(void)err_set(err, ERR_BUSY, "the store is not ready; try "
 		    "again in a moment");

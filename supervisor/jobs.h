@@ -97,6 +97,7 @@ struct job {
 	uint64_t last_log_us;
 	unsigned int log_early;         /* LOGs since a LOGACK is held back */
 	uint64_t log_bytes;
+	uint64_t log_made;      /* as which of the tenant's, 0: long ago */
 	/* monotonic, for the phases */
 	uint64_t t_submit, t_admit, t_start, t_settle;
 };

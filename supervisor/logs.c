@@ -38,7 +38,10 @@ logs_make(int dir, uint32_t tenant, const char *job)
 	if (log_path(tenant, job, path) == -1)
 		return (-1);
 	snprintf(sub, sizeof(sub), "%" PRIu32, tenant);
-	if (mkdirat(dir, sub, 0700) == -1 && errno != EEXIST)
+	if (mkdirat(dir, sub, 0700) == 0) {
+		if (fsync(dir) == -1)
+			return (-1);
+	} else if (errno != EEXIST)
 		return (-1);
 	if ((fd = openat(dir, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW |
 	    O_CLOEXEC, MODE_WAITS)) == -1)
@@ -70,6 +73,21 @@ logs_begun(int dir, uint32_t tenant, const char *job)
 	if (fstatat(dir, path, &sb, AT_SYMLINK_NOFOLLOW) == -1)
 		return (errno != ENOENT);
 	return ((sb.st_mode & 0777) != MODE_WAITS);
+}
+
+int
+logs_sync(int dir, uint32_t tenant)
+{
+	char sub[16];
+	int fd, rc;
+
+	snprintf(sub, sizeof(sub), "%" PRIu32, tenant);
+	if ((fd = openat(dir, sub, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
+	    O_CLOEXEC)) == -1)
+		return (-1);
+	rc = fsync(fd);
+	io_close(&fd);
+	return (rc);
 }
 
 int

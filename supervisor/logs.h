@@ -21,6 +21,9 @@ int logs_begin(int, uint32_t, const char *);
 /* May something of the job have been executed? */
 int logs_begun(int, uint32_t, const char *);
 
+/* Flush the names of a tenant's logs.  0, or -1 with errno. */
+int logs_sync(int, uint32_t);
+
 /* A read-only descriptor for a follower; -1 with ENOENT if there is none. */
 int logs_open(int, uint32_t, const char *);
 

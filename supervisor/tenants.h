@@ -38,6 +38,8 @@ struct tenant {
 	uint32_t running;
 	uint32_t queued;
 	uint32_t settled;       /* since old jobs were looked for */
+	uint64_t logs;          /* made so far */
+	uint64_t logs_synced;   /* of these, names that were flushed */
 	struct chain chain;
 };
 

@@ -6,8 +6,11 @@
 . "$(dirname "$0")/../tools/store-power.sh"
 . "$(dirname "$0")/../tools/store-sweep.sh"
 
-# found ROUNDS NAME TEXT [WORD]: by power loss, within so many rounds
+# found ROUNDS NAME TEXT [WORD POINT]: by power loss, within so many rounds, and
+# at that point
 found() {
+	# shellcheck disable=SC2034	# for power
+	power_at=${5-}
 	power "$1" 0 ext4 "mutant=$2" ${4:+"$4"} >"$T/power.out"
 	power_status=$?
 	grep -v 'said: at ' "$T/power.out"
@@ -32,8 +35,8 @@ power_fs ext4
 found 20 no-data-barrier "names objects before they are flushed"
 found 20 no-publication-barrier "does not flush its index"
 found 60 answer-early "answers before it has committed"
-found 100 unlink-before-commit "removes a pack that its index still names" \
-    pause=rewrite-done:3000
+found 20 unlink-before-commit "removes a pack that its index still names" \
+    pause=rewrite-done:20000 rewrite-done
 sweep_run mutant=unlink-before-commit point rewrite-done
 is "$sweep_status" 1 "also when it is killed at that moment"
 found_names no-pack-dir-sync "does not flush the directory of a new pack"

@@ -3,9 +3,11 @@
  * a load, without its journal or its caches being written; then mounted again
  * and looked through.  Mounts and unmounts the device it is given; needs root.
  *
- *	store_power [-n rounds] [-h hits] [-s seed] -l log ext4|xfs device dir
+ *	store_power [-n rounds] [-h hits] [-s seed] [-a point] -l log ext4|xfs
+ *	    device dir
  *
- * At least so many rounds, and at least so many cuts in each kind of work.
+ * At least so many rounds, and at least so many cuts in each kind of work; with
+ * -a, all of them when the store is at that point of rewriting a pack.
  * Exit status: 0 all held, 1 something was lost or half there, 2 trouble.
  */
 #include <sys/ioctl.h>
@@ -27,6 +29,7 @@ struct power {
 	const char *fs;
 	const char *device;
 	const char *dir;
+	const char *point;      /* where it is to be cut off, or NULL */
 	uint64_t rounds;        /* at least */
 	uint64_t least;         /* hits that each phase must have */
 	int mountfd;            /* open while it is mounted */
@@ -135,6 +138,9 @@ busy(struct power *p, enum phase phase)
 	for (at = (char *)buf; (at = strstr(at, begin)) != NULL; at++)
 		last = at;
 	len = last != NULL && strncmp(last, end, strlen(end)) != 0;
+	if (len && p->point != NULL)
+		len = strncmp(last + strlen("\nat "), p->point,
+		    strlen(p->point)) == 0;
 	free(buf);
 	return ((int)len);
 }
@@ -174,7 +180,7 @@ aim(struct power *p, enum phase phase)
 static uint64_t
 delay(struct power *p, enum phase phase)
 {
-	uint64_t usual = phase >= COLLECT ? 1500 :
+	uint64_t usual = p->point != NULL ? 0 : phase >= COLLECT ? 1500 :
 	    p->l.usual[phase_op[phase]];
 
 	return (rig_random((uint32_t)(usual + 20)));
@@ -213,6 +219,8 @@ choose(struct power *p)
 {
 	int phase, least = INGEST;
 
+	if (p->point != NULL)
+		return (REWRITE);
 	for (phase = 0; phase < PHASES; phase++) {
 		if (p->hits[phase] < p->hits[least])
 			least = phase;
@@ -307,7 +315,7 @@ options(struct power *p, int argc, char **argv)
 	int c;
 
 	p->rounds = 100;
-	while ((c = getopt(argc, argv, "n:h:s:l:")) != -1) {
+	while ((c = getopt(argc, argv, "n:h:s:l:a:")) != -1) {
 		if (c == 'n')
 			p->rounds = strtoull(optarg, NULL, 10);
 		else if (c == 'h')
@@ -316,6 +324,8 @@ options(struct power *p, int argc, char **argv)
 			seed = strtoull(optarg, NULL, 10);
 		else if (c == 'l')
 			rig.log = optarg;
+		else if (c == 'a')
+			p->point = optarg;
 		else
 			exit(RIG_TROUBLE);
 	}

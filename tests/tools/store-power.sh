@@ -29,12 +29,13 @@ power_fs() {
 POWER_WORDS='pack-seal=256K rewrite-seal=64K recent-max=64 batch-min=16
 group-entries=64 trigger-0=2 trigger=2 stamp-us=20000 trace=gc- trace=rewrite-'
 
-# power ROUNDS HITS FS [WORD...]: words are for ERRAND_CRASH
+# power ROUNDS HITS FS [WORD...]: words are for ERRAND_CRASH; cut off at
+# $power_at, if that is a point
 power() {
 	power_rounds=$1 power_hits=$2 power_kind=$3
 	shift 3
 	ERRAND_CRASH="$POWER_WORDS $*" "$BUILD/tests/crash/store_power" \
-	    -n "$power_rounds" -h "$power_hits" \
+	    -n "$power_rounds" -h "$power_hits" ${power_at:+-a "$power_at"} \
 	    ${ERRAND_TEST_SEED:+-s "$ERRAND_TEST_SEED"} -l "$T/store.log" \
 	    "$power_kind" "$loop_dev" "$T/mnt"
 }
