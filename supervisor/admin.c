@@ -28,6 +28,7 @@
 #include "store_client.h"
 #include "sup.h"
 #include "tenants.h"
+#include "tenants_limits.h"
 
 #define LIST_TENANTS    32      /* in one reply */
 #define STAT_SEC        2       /* for the store's figures */

@@ -24,6 +24,7 @@
 #include "store_client.h"
 #include "sup.h"
 #include "tenants.h"
+#include "tenants_limits.h"
 
 #define CONNS_WAITING   64      /* that have no worker yet */
 

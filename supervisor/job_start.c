@@ -19,6 +19,7 @@
 #include "store_client.h"
 #include "sup.h"
 #include "tenants.h"
+#include "tenants_limits.h"
 
 /* Until it may be executed; a slot is not held for ever. */
 #define START_US        (UINT64_C(900) * 1000000)

@@ -26,6 +26,7 @@
 #include "store_client.h"
 #include "sup.h"
 #include "tenants.h"
+#include "tenants_limits.h"
 
 enum limit_by { BY_ALWAYS, BY_CPU, BY_MEMORY, BY_DISK, BY_CPUTIME };
 enum limit_unit { IN_ONES, IN_MILLI, IN_BYTES, IN_US };

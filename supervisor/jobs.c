@@ -19,6 +19,7 @@
 #include "store_client.h"
 #include "sup.h"
 #include "tenants.h"
+#include "tenants_limits.h"
 
 /*
  * Invariants:

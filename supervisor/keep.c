@@ -21,6 +21,7 @@
 #include "store_client.h"
 #include "sup.h"
 #include "tenants.h"
+#include "tenants_limits.h"
 
 #define ROUND_US        (600 * UINT64_C(1000000))
 #define SETTLED_MAX     64      /* then a tenant is looked at out of turn */

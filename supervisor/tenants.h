@@ -7,7 +7,6 @@
 
 #include "config.h"
 #include "proto/snapshot_msg.h"
-#include "proto/store_msg.h"
 
 struct job;
 
@@ -87,18 +86,5 @@ struct tenant *tenants_after(struct tenants *, uint32_t);
 
 /* Each one, for the scheduler; NULL begins and ends. */
 struct tenant *tenants_next(struct tenants *, struct tenant *);
-
-/* The limits of its jobs: what it may ask at most, and gets by default. */
-void tenant_limits(const struct tenants *, const struct tenant *,
-    struct job_limits *);
-/* What it may keep: its own limits, else the defaults. */
-void tenant_keep(const struct tenants *, const struct tenant *,
-    struct keep_conf *);
-void tenant_quota(const struct tenants *, const struct tenant *,
-    struct store_quota *);
-uint32_t tenant_slots(const struct tenants *, const struct tenant *);
-
-void tenant_show(const struct tenants *, const struct tenant *,
-    struct tenant_info *);
 
 #endif /* !ERRAND_TENANTS_H */

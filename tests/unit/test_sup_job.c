@@ -29,6 +29,7 @@
 #include "supervisor/store_client.h"
 #include "supervisor/sup.h"
 #include "supervisor/tenants.h"
+#include "supervisor/tenants_limits.h"
 
 /*
  * A job's way from submission to receipt, with the store, errand-exec and the

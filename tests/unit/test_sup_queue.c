@@ -15,6 +15,7 @@
 #include "supervisor/store_client.h"
 #include "supervisor/sup.h"
 #include "supervisor/tenants.h"
+#include "supervisor/tenants_limits.h"
 
 /*
  * Whose turn it is: the tenant with the fewest running jobs, then the order

@@ -11,6 +11,7 @@
 #include "lib/log.h"
 #include "sup_capture.h"
 #include "supervisor/tenants.h"
+#include "supervisor/tenants_limits.h"
 
 /* Ids are assigned once, a uid is one tenant's, files are whole. */
 
