@@ -39,6 +39,7 @@ JOBS = [
     ["--no-snapshot", "--as-root", "--", "sh", "-c", "seq 20000; chmod 0 .; sleep 0.1"],
 ]
 if a.disk:
+    WEIGHTS["disks"] = 5
     JOBS.append(["--no-snapshot", "--disk", a.disk, "--", "sh", "-c", "head -c 2000000 /dev/zero >f; sleep 0.1"])
 stop = threading.Event()
 hung, done, clients = [], [0], {}
