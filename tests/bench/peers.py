@@ -3,7 +3,7 @@
 
 usage: peers [--bin DIR] [--rounds N] [--out DIR] [--seed N] [WHAT ...]
 
-WHAT is one of p1 p2 p3 p4 p5 p13 p17; default: all.  Needs root, a private sshd is
+WHAT is one of p1 p2 p3 p4 p5 p13 p14 p15 p17; default: all.  Needs root, a private sshd is
 started on 127.0.0.1 for rsync and ssh.  Prints medians, ranges and ratios;
 with --out writes report.json with every raw sample.  Variants take turns
 (A B B A); a failed command ends the run.
@@ -18,7 +18,7 @@ ap.add_argument("--out")
 ap.add_argument("--seed", type=int, default=20261130)
 ap.add_argument("what", nargs="*")
 a = ap.parse_args()
-what = a.what or ["p1", "p2", "p3", "p4", "p5", "p13", "p17"]
+what = a.what or ["p1", "p2", "p3", "p4", "p5", "p13", "p14", "p15", "p17"]
 rng = random.Random(a.seed)
 bindir = os.path.abspath(a.bin)
 top = tempfile.mkdtemp(prefix="errand-bench.")
@@ -69,7 +69,8 @@ WORK = {
 def start_errandd():
     conf = top + "/errandd.conf"
     with open(conf, "w") as f:
-        f.write('state_dir = "%s/state"\nrun_dir = "%s/run"\nlocal_tenants = "auto"\n' % (top, top))
+        f.write('state_dir = "%s/state"\nrun_dir = "%s/run"\nlocal_tenants = "auto"\n'
+                'defaults { log = "2G" }\n' % (top, top))
     log = open(top + "/errandd.log", "w")
     p = subprocess.Popen([bindir + "/errandd", "-d", "-f", conf], env=env, stdin=subprocess.DEVNULL,
                          stdout=log, stderr=log)
@@ -191,6 +192,84 @@ def apply_one(fl):
         (1.5 * g + 3 * fl) * 1e3, "holds" if e <= 1.5 * g + 3 * fl else "MISSED"))
 
 
+def run_time(d):
+    return json.loads(run(["errand", "status", "last", "--json"], d).stdout)["phases_us"]["run"] / 1e6
+
+
+def output():
+    """A GiB out of a job to a follower here, and a GiB copied inside of one."""
+    d = tree("output", [("f", 1)])
+
+    def inside(script):
+        run(["errand", "run", "-q", "--include-all", "--", "sh", "-c", "truncate -s 1G big; " + script], d)
+        return run_time(d)
+
+    def followed():
+        t = time.perf_counter()
+        p = subprocess.Popen(["errand", "run", "-q", "--include-all", "--", "sh", "-c",
+                              "truncate -s 1G big; cat big; rm big"], cwd=d, env=env,
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        n = subprocess.run(["wc", "-c"], stdin=p.stdout, stdout=subprocess.PIPE).stdout
+        if p.wait() or int(n) != 1 << 30:
+            sys.exit("the output is not whole")
+        return time.perf_counter() - t
+    print("P14 output of a job, 1 GiB, followed through a pipe")
+    m = compare("p14", {"errand": followed,
+                        "cat into a file, in a job": lambda: inside("cat big >copy; rm big copy")},
+                min(a.rounds, 5))
+    r = m["cat into a file, in a job"] / m["errand"]
+    print("  ratio of rates %.3f (target 0.35): %s" % (r, "holds" if r >= 0.35 else "MISSED"))
+
+
+def private(pid):
+    """KiB of private pages, those of the index's map left out."""
+    n, count = 0, True
+    with open("/proc/%d/smaps" % pid) as f:
+        for line in f:
+            w = line.split()
+            if not w[0].endswith(":"):
+                count = not line.rstrip().endswith(".mdb")
+            elif w[0].startswith("Private_") and w[0] != "Private_Hugetlb:" and count:
+                n += int(w[1])
+    return n
+
+
+def below(pid, name):
+    """Processes of that name, at any depth."""
+    out = []
+    for t in os.listdir("/proc/%d/task" % pid):
+        with open("/proc/%d/task/%s/children" % (pid, t)) as f:
+            for c in map(int, f.read().split()):
+                with open("/proc/%d/comm" % c) as g:
+                    if g.read().strip() == name:
+                        out.append(c)
+                out += below(c, name)
+    return out
+
+
+def memory(daemon):
+    run(ERRAND_NONE)
+    time.sleep(2)               # the sandbox for the next is made, and all is quiet
+    box = below(daemon, "errand-keeper")[0]
+    figures = {"errandd": private(daemon), "errand-store": private(below(daemon, "errand-store")[0]),
+               "a sandbox that waits": private(box) + sum(map(private, below(box, "errand-init")))}
+    alone = private(daemon)
+    run(["errand", "run", "-q", "-d", "--no-snapshot", "--", "sleep", "600"])
+    ps = [subprocess.Popen(["errand", "logs", "-f", "last"], env=env, stdin=subprocess.DEVNULL) for _ in range(8)]
+    time.sleep(2)
+    figures["a connection that waits"] = \
+        statistics.median(map(private, below(daemon, "errand-snapshot"))) + max(0, private(daemon) - alone) / 8
+    for p in ps:
+        p.terminate()
+        p.wait()
+    subprocess.run(["errand", "kill", "-f", "last"], env=env, capture_output=True)
+    report["samples"]["p15"] = figures
+    print("P15 private pages, KiB")
+    for k, v in figures.items():
+        most = 8192 if k.startswith("errand") else 1024
+        print("  %-34s %8d  at most %d: %s" % (k, v, most, "holds" if v <= most else "MISSED"))
+
+
 def bench():
     fl = flush_cost()
     print("one small append with fdatasync: %.3f ms" % (fl * 1e3))
@@ -251,6 +330,10 @@ def bench():
         print("  ratio %.3f (target 0.5); shipped %s" % (p4 / m["rsync -a local, unchanged"], shipped(d)))
         m = compare("p5", {"errand edit": errand_edit})
         print("  edit - warm = %.2f ms (target 8); shipped %s" % ((m["errand edit"] - p4) * 1e3, shipped(d)))
+    if "p14" in what:
+        output()
+    if "p15" in what:
+        memory(procs[-1].pid)
     if "p17" in what:
         apply_one(fl)
 
