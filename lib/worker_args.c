@@ -13,8 +13,9 @@
 static int
 usage(const char *name)
 {
-	(void)fprintf(stderr, "usage: %s -u uid -g gid [-d directory] [-r] [-R] "
-	    "[-i name=path] [-l level]\nerrandd starts it, with a channel on descriptor %d\n",
+	(void)fprintf(stderr, "usage: %s -u uid -g gid [-d directory] "
+	    "[-n jobs] [-r] [-R] [-i name=path]... [-l level]\n"
+	    "errandd starts it, with a channel on descriptor %d\n",
 	    name, CHAN_FD);
 	return (-1);
 }
@@ -54,6 +55,8 @@ take(struct worker_args *a, int c, unsigned int *given)
 			return (-1);
 		a->level = (enum log_level)level;
 		return (0);
+	case 'n':
+		return (number(optarg, 0xffffffffUL, &a->jobs));
 	case 'r':
 		a->rootless = 1;
 		return (0);
@@ -78,7 +81,7 @@ worker_args_parse(int argc, char **argv, struct worker_args *a)
 
 	memset(a, 0, sizeof(*a));
 	a->level = LOG_LEVEL_INFO;
-	while ((c = getopt(argc, argv, "u:g:d:i:l:rR")) != -1)
+	while ((c = getopt(argc, argv, "u:g:d:i:l:n:rR")) != -1)
 		if (take(a, c, &given) == -1)
 			return (usage(argv[0]));
 	return (optind == argc && given == 3 ? 0 : usage(argv[0]));

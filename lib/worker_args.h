@@ -13,6 +13,7 @@ struct worker_args {
 	const char *dir;        /* what it works on, or NULL */
 	int rootless;
 	int rebuild;            /* the store: make its index anew first */
+	unsigned int jobs;      /* at once on this host; 0: not said */
 	enum log_level level;
 	size_t nimages;         /* errand-exec */
 	const char *images[IMAGES_MAX]; /* NAME=PATH each */
@@ -22,8 +23,8 @@ struct worker_args {
 
 /**
  * worker_args_parse(argc, argv, args):
- * Parse `-u uid -g gid [-d directory] [-r] [-R] [-i name=path]... [-l level]`.
- * Return 0, or -1 after printing the usage.
+ * Parse `-u uid -g gid [-d directory] [-n jobs] [-r] [-R] [-i name=path]...
+ * [-l level]`.  Return 0, or -1 after printing the usage.
  */
 int worker_args_parse(int, char **, struct worker_args *);
 

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <linux/limits.h>
 #include <stdio.h>
@@ -24,7 +25,8 @@ struct command {
 	char uid[16];
 	char gid[16];
 	char level[16];
-	char *argv[13 + 2 * IMAGES_MAX];
+	char jobs[16];
+	char *argv[15 + 2 * IMAGES_MAX];
 };
 
 static int
@@ -36,7 +38,10 @@ fits(int n, size_t size)
 	return (0);
 }
 
-/* errand-NAME -u UID -g UID [-d DIR] [-r] [-R] [-i NAME=PATH]... -l LEVEL */
+/*
+ * errand-NAME -u UID -g UID [-d DIR] [-r] [-R] [-i NAME=PATH]... -n JOBS
+ * -l LEVEL
+ */
 static int
 command_make(const struct spawn *sp, struct command *c)
 {
@@ -50,6 +55,7 @@ command_make(const struct spawn *sp, struct command *c)
 	snprintf(c->uid, sizeof(c->uid), "%u", sp->uid);
 	snprintf(c->gid, sizeof(c->gid), "%u", sp->cfg->rootless ?
 	    (uint32_t)getgid() : sp->uid);
+	snprintf(c->jobs, sizeof(c->jobs), "%" PRIu32, sp->cfg->slots);
 	snprintf(c->level, sizeof(c->level), "%d", sp->level);
 	*a++ = c->path;
 	*a++ = (char *)(uintptr_t)"-u";
@@ -71,6 +77,8 @@ command_make(const struct spawn *sp, struct command *c)
 		*a++ = (char *)(uintptr_t)"-i";
 		*a++ = sp->cfg->images[i].arg;
 	}
+	*a++ = (char *)(uintptr_t)"-n";
+	*a++ = c->jobs;
 	*a++ = (char *)(uintptr_t)"-l";
 	*a++ = c->level;
 	*a = NULL;

@@ -64,7 +64,7 @@ init_fork(struct keeper *k)
 	int host = k->prep->net == JOB_NET_HOST, ctl[2];
 	struct init_start start = {
 		.view = { .from = k->prep->view, .net_host = host,
-		    .scratch = k->prep->scratch },
+		    .scratch = k->prep->scratch, .jobs = k->cfg->jobs },
 		.filter = host ? f->host : f->none,
 		.as_root = k->prep->as_root,
 	};

@@ -20,6 +20,7 @@
 #include "lib/worker_args.h"
 #include "lib/sandbox.h"
 #include "sandbox.h"
+#include "share.h"
 #include "template.h"
 
 /*
@@ -94,6 +95,7 @@ main(int argc, char **argv)
 	(void)umask(077);
 	signals();
 	descriptors();
+	share_unlimit();
 	if (cfg.dir == NULL)
 		fatalx("no work root: -d is missing");
 	if (template_build(&cfg) == -1)

@@ -30,6 +30,7 @@
 #include "pty.h"
 #include "preexec.h"
 #include "rename_watch.h"
+#include "share.h"
 
 #define RUNNER          1000    /* the job's id in its own namespace */
 #define EXEC_FD         3       /* the exec pipe, closed by execve */
@@ -101,7 +102,7 @@ limits(void)
 			files.rlim_cur = had.rlim_max;
 	}
 	if (setrlimit(RLIMIT_NOFILE, &files) == -1 ||
-	    setrlimit(RLIMIT_CORE, &core) == -1)
+	    setrlimit(RLIMIT_CORE, &core) == -1 || share_limit() == -1)
 		fail(EXEC_FD, PREEXEC_FENCE, "resource limits");
 }
 

@@ -15,6 +15,7 @@
 
 #include "lib/io.h"
 #include "mnt.h"
+#include "share.h"
 #include "template.h"
 #include "view.h"
 
@@ -147,12 +148,14 @@ cover(const char *path, enum cover how)
 }
 
 static int
-proc_make(void)
+proc_make(const struct view *v)
 {
 	size_t i;
 
 	if (mount_new("proc", NULL, MNT_NOEXEC, "proc") == -1)
 		return (-1);
+	/* Now, for it gets read-only. */
+	share_notify("proc", v->jobs);
 	for (i = 0; i < NITEMS(covers); i++) {
 		if (cover(covers[i].path, covers[i].how) == -1)
 			return (-1);
@@ -187,7 +190,7 @@ view_make(const struct view *v, const char **step)
 
 	if (view_copy(v->from) == -1)
 		return (failed(step, "copying the view"));
-	if (proc_make() == -1)
+	if (proc_make(v) == -1)
 		return (failed(step, "mounting /proc"));
 	if (scratch_make(v) == -1)
 		return (failed(step, "mounting /tmp"));

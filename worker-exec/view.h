@@ -10,6 +10,7 @@ struct view {
 	const char *from;       /* which of the template's it is a copy of */
 	uint64_t scratch;       /* bytes of /tmp and friends; 0: VIEW_SCRATCH */
 	int net_host;
+	unsigned int jobs;      /* that share the host: share.h */
 };
 
 /**

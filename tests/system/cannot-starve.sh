@@ -1,0 +1,45 @@
+#!/bin/sh
+# What a user takes, in a job or as a client, another user still has.
+# shellcheck disable=SC2016,SC2034,SC2154
+
+. "$(dirname "$0")/../lib.sh"
+. "$TOP/tests/tools/jobs.sh"
+need_root
+need_program python3
+
+start_daemon 'slots = 4'
+chmod 755 "$T" "$T/run"
+work starve
+
+greedy() { as_uid 4242 timeout 60 "$BIN/errand" "$@"; }
+modest() { as_uid 4243 timeout 60 "$BIN/errand" "$@"; }
+
+# --- what the kernel counts for a user ---
+
+py='import ctypes, os, signal, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+class V(ctypes.Union):
+    _fields_ = [("i", ctypes.c_int), ("p", ctypes.c_void_p)]
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGRTMIN])
+def take(what, most):
+    n = 0
+    while n < most and what() >= 0:
+        n += 1
+    return n
+def inotify():
+    return libc.inotify_init1(0)
+def send():
+    return libc.sigqueue(os.getpid(), signal.SIGRTMIN, V(1))
+most = int(sys.argv[1])
+print(take(inotify, most), take(send, most), flush=True)
+if most > 10:
+    time.sleep(60)'
+J=$(greedy -d --no-snapshot -- python3 -c "$py" 1000000)
+said() { greedy logs "$J" 2>/dev/null | grep -q .; }
+wait_for 30 said
+diag "one has taken: $(greedy logs "$J" 2>/dev/null)"
+is "$(modest -q --no-snapshot -- python3 -c "$py" 10)" '10 10' \
+    'one job takes all inotify instances and signals it can: another has some'
+greedy kill -f "$J" >/dev/null 2>&1
+
+done_testing
