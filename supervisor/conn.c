@@ -27,6 +27,7 @@
 #include "tenants_limits.h"
 
 #define CONNS_WAITING   64      /* that have no worker yet */
+#define OPERATORS       8       /* places that clients leave to operators */
 
 /*
  * Invariants:
@@ -35,6 +36,8 @@
  *  2. worker != NULL exactly in the other states, and worker->conn is this.
  *  3. tenant is set once, when binding begins, and decides whose jobs it may
  *     see; an operator's connection has none.
+ *  4. clients do not fill the places there are: an operator comes in whatever
+ *     they do.
  */
 struct conn {
 	TAILQ_ENTRY(conn) next;
@@ -56,7 +59,7 @@ struct conn {
 struct conns {
 	struct sup *sup;
 	TAILQ_HEAD(, conn) all;
-	unsigned int count, waiting;
+	unsigned int count, clients, waiting;   /* the last are clients' */
 	uint64_t serial;
 	void (*stopped)(struct sup *);
 	struct snap_msg out;
@@ -101,11 +104,12 @@ conn_free(struct conn *c)
 	if (c->worker != NULL)
 		c->worker->conn = NULL;
 	if (c->state == CONN_WAITING)
-		cs->waiting--;
+		cs->waiting -= !c->admin;
 	io_close(&c->fd);
 	io_close(&c->store_fd);
 	TAILQ_REMOVE(&cs->all, c, next);
 	cs->count--;
+	cs->clients -= !c->admin;
 	free(c);
 }
 
@@ -121,10 +125,21 @@ conns_free(struct conns *cs)
 	free(cs);
 }
 
-int
-conns_room(const struct conns *cs)
+/* Places for clients; in a very short range of uids operators get fewer. */
+static size_t
+client_places(const struct conns *cs)
 {
-	return (cs->waiting < CONNS_WAITING && cs->count < POOL_MAX);
+	size_t n = pool_places(cs->sup->pool);
+
+	return (n >= 2 * OPERATORS ? n - OPERATORS : (n + 1) / 2);
+}
+
+int
+conns_room(const struct conns *cs, int admin)
+{
+	if (admin)
+		return (cs->count < POOL_MAX);
+	return (cs->waiting < CONNS_WAITING && cs->clients < client_places(cs));
 }
 
 unsigned int
@@ -134,13 +149,13 @@ conns_count(const struct conns *cs)
 }
 
 static unsigned int
-of_uid(const struct conns *cs, uint32_t uid)
+of_uid(const struct conns *cs, uint32_t uid, int admin)
 {
 	const struct conn *c;
 	unsigned int n = 0;
 
 	TAILQ_FOREACH(c, &cs->all, next)
-		n += c->uid == uid;
+		n += c->uid == uid && c->admin == admin;
 	return (n);
 }
 
@@ -153,7 +168,7 @@ serve(struct conn *c, struct worker *w)
 
 	c->fd = -1;
 	c->state = CONN_SERVED;
-	c->sup->conns->waiting--;
+	c->sup->conns->waiting -= !c->admin;
 	c->worker = w;
 	w->conn = c;
 	m = conn_msg(c, SNAP_SERVE, 0);
@@ -190,7 +205,7 @@ conns_accept(struct conns *cs, int fd, uint32_t uid, int admin)
 {
 	struct conn *c;
 
-	if (of_uid(cs, uid) >= CONNS_UID_MAX) {
+	if (of_uid(cs, uid, admin) >= CONNS_UID_MAX) {
 		log_warnx("uid %u has %d connections, which is the most",
 		    uid, CONNS_UID_MAX);
 		goto err0;
@@ -207,7 +222,8 @@ conns_accept(struct conns *cs, int fd, uint32_t uid, int admin)
 	c->admin = admin;
 	TAILQ_INSERT_TAIL(&cs->all, c, next);
 	cs->count++;
-	cs->waiting++;
+	cs->clients += !admin;
+	cs->waiting += !admin;
 	conns_worker_idle(cs);
 	return;
 

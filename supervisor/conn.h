@@ -35,8 +35,8 @@ void conns_free(struct conns *);
  */
 void conns_accept(struct conns *, int, uint32_t, int);
 
-/* How many more may come in now. */
-int conns_room(const struct conns *);
+/* May one more come in now, a client or an operator? */
+int conns_room(const struct conns *, int);
 unsigned int conns_count(const struct conns *);
 
 /* Events of the pool and of the store. */

@@ -201,7 +201,7 @@ on_ready(evutil_socket_t sock, short what, void *cookie)
 
 	(void)what;
 	for (i = 0; i < ACCEPT_MAX; i++) {
-		if (!conns_room(cs)) {
+		if (!conns_room(cs, l->admin)) {
 			pause_accept(l);
 			return;
 		}

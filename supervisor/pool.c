@@ -203,6 +203,12 @@ pool_down(const struct pool *p)
 	return (1);
 }
 
+size_t
+pool_places(const struct pool *p)
+{
+	return (p->n);
+}
+
 struct worker *
 pool_at(struct pool *p, size_t i)
 {

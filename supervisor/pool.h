@@ -44,6 +44,9 @@ struct worker *pool_claim(struct pool *);
 void pool_stop(struct pool *);
 int pool_down(const struct pool *);
 
+/* How many there are. */
+size_t pool_places(const struct pool *);
+
 /* The ${i}-th place, NULL past the end. */
 struct worker *pool_at(struct pool *, size_t);
 
