@@ -110,8 +110,7 @@ acquire(struct job *j, int *fds, const char **what)
 		return (-1);
 	if (job_input_make(j) == -1)
 		return (-1);
-	fds[RUN_VALUES] = j->values_fd;
-	j->values_fd = -1;
+	fds[RUN_VALUES] = job_values(j);
 	return (0);
 }
 

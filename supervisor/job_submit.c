@@ -3,6 +3,8 @@
  * PUBLISH.  Touches the table of jobs, the store's channel and the new job's
  * log; reads no tree and no spec.
  */
+#include <sys/stat.h>
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -200,6 +202,28 @@ image_known(const struct sup *sup, const struct job_submit *s, struct err *err)
 	    "there is: %s", s->image, there));
 }
 
+static uint64_t
+values_len(int fd)
+{
+	struct stat st;
+
+	return (fd == -1 || fstat(fd, &st) == -1 ? 0 : (uint64_t)st.st_size);
+}
+
+/* Environments are memory of ours, for as long as their jobs wait. */
+static int
+values_check(const struct tenant *t, int fd, struct err *err)
+{
+	if (values_len(fd) <= JOBS_TENANT_VALUES - t->values)
+		return (0);
+	(void)err_set(err, ERR_BUSY, "the jobs of this tenant that wait here "
+	    "have environments of %s, which is the most; try again when some "
+	    "have started, or pass files instead",
+	    text_bytes(t->values));
+	err->retry = 1;
+	return (-1);
+}
+
 /* Can this host, and this tenant, have such a job at all? */
 static int
 submit_check(struct sup *sup, struct tenant *t, const struct job_submit *s,
@@ -394,6 +418,8 @@ admit(struct sup *sup, struct conn *conn, uint64_t id,
 		return (NULL);
 	}
 	j->values_fd = fd;
+	j->values = values_len(fd);
+	t->values += j->values;
 	j->submitter = conn;
 	j->submit_id = id;
 	j->rec.submit = *s;
@@ -442,6 +468,7 @@ job_submit(struct sup *sup, struct conn *conn, uint64_t id,
 		goto err0;
 	}
 	if (submit_check(sup, t, s, &err) == -1 ||
+	    values_check(t, fd, &err) == -1 ||
 	    limits_take(sup, &s->limits, &most, &limits, &err) == -1) {
 		conn_error(conn, id, &err);
 		goto err0;

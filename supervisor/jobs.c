@@ -156,11 +156,23 @@ watches_drop(struct job *j)
 		watch_free(w);
 }
 
+int
+job_values(struct job *j)
+{
+	int fd = j->values_fd;
+
+	j->tenant->values -= j->values;
+	j->values = 0;
+	j->values_fd = -1;
+	return (fd);
+}
+
 void
 job_free(struct job *j)
 {
 	struct sup *sup = j->sup;
 	struct jobs *js = sup->jobs;
+	int values = job_values(j);
 
 	if (!j->slot && j->rec.state == JOB_QUEUED) {
 		js->queued--;
@@ -175,7 +187,7 @@ job_free(struct job *j)
 	evtimer_del(&j->logack);
 	job_input_done(j);
 	job_meter_stop(j);
-	io_close(&j->values_fd);
+	io_close(&values);
 	sandbox_free(j->box);
 	TAILQ_REMOVE(&js->all, j, all);
 	js->count--;

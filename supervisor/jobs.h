@@ -18,6 +18,8 @@ struct tenant;
 
 #define JOBS_MAX        4096    /* that have not ended */
 #define JOBS_TENANT_MAX 1024    /* of one tenant */
+#define JOBS_TENANT_VALUES (64 * 1024 * 1024)   /* bytes of environments that
+						 * wait with its jobs */
 
 /* What a job's one timer is for. */
 enum job_wait {
@@ -67,6 +69,7 @@ struct job {
 	struct conn *submitter;
 	uint64_t submit_id;
 	int values_fd;
+	uint64_t values;        /* bytes in it, as they count for the tenant */
 	struct job_input input;
 	/* the store */
 	uint64_t request;
@@ -113,6 +116,9 @@ uint32_t jobs_count(const struct jobs *);
 
 /* A new job of a tenant in the table, QUEUED, or NULL. */
 struct job *job_new(struct sup *, struct tenant *);
+
+/* Its environment's values, which are the caller's now; -1: none, or gone. */
+int job_values(struct job *);
 
 /* Forget it: it is out of the table, and nothing of it is left open. */
 void job_free(struct job *);

@@ -36,6 +36,7 @@ struct tenant {
 	int gone;
 	uint32_t running;
 	uint32_t queued;
+	uint64_t values;        /* bytes of its waiting jobs' environments */
 	uint32_t settled;       /* since old jobs were looked for */
 	uint64_t logs;          /* made so far */
 	uint64_t logs_synced;   /* of these, names that were flushed */

@@ -42,6 +42,31 @@ is "$(modest -q --no-snapshot -- python3 -c "$py" 10)" '10 10' \
     'one job takes all inotify instances and signals it can: another has some'
 greedy kill -f "$J" >/dev/null 2>&1
 
+# --- memory of the daemon ---
+
+stop_daemon
+start_daemon 'slots = 1'
+big=$(head -c 131000 /dev/zero | tr '\0' x)
+set --
+for v in 1 2 3 4 5 6 7; do
+	set -- "$@" -e "V$v=$big"
+done
+first=$(greedy -d --no-snapshot -- sleep 100)
+n=0
+while [ $n -lt 90 ] && greedy -d --no-snapshot "$@" -- true >/dev/null 2>"$T/err"
+do
+	n=$((n + 1))
+done
+check 'environments of jobs that wait have a bound' test $n -gt 60 -a $n -lt 80
+like "$(cat "$T/err")" 'environments of 6[34].* MiB' 'and the refusal says so'
+check 'another may have jobs that wait' \
+    modest -d -q --no-snapshot "$@" -- true
+greedy kill -f "$first" >/dev/null 2>&1
+waiting() { errandctl status | grep -q ' 0 queued'; }
+wait_for 60 waiting
+check 'when they have run, more may wait' \
+    greedy -q --no-snapshot "$@" -- true
+
 # --- connections ---
 
 # Few places, so that few clients fill them: 2 of these uids are for others.
