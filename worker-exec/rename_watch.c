@@ -13,7 +13,9 @@
  * means that it looks again and checks for itself, so a wrong guess costs a
  * refused rename and gives nothing.  The child that moves has the job's uid and
  * not one capability, so it can do no more than the job, to whatever a path
- * leads; it stays on the workspace's file system.
+ * leads; it stays on the workspace's file system.  A process of the job that
+ * has fenced itself further with Landlock is not seen to have: its renames of
+ * directories are the job's.  A filter of its own comes before ours.
  */
 #include <sys/ioctl.h>
 #include <sys/prctl.h>

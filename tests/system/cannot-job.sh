@@ -152,6 +152,14 @@ like "$err" 'limit: runtime' "to the client too"
 run --timeout 1 -- sleep 3600
 is "$rc" 143 "one that does not gets TERM"
 
+# Else pid 1 would end, and the host would be blamed.
+for as in '' --as-root; do
+	# shellcheck disable=SC2086
+	run $as -- sh -c 'prlimit --pid 1 --nofile=0:0; mkdir a && mv a b
+	    sleep 1; echo refused'
+	is "$rc:$out" 0:refused "pid 1's limits are not the job's to set$as"
+done
+
 # --- nothing stays ---
 
 run -- sh -c "setsid setsid sh -c 'sleep 3600; :' $mark-left & \
