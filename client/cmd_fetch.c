@@ -25,6 +25,7 @@
 #include "lib/text.h"
 #include "lib/tree.h"
 #include "out.h"
+#include "reserved.h"
 
 #define PATH_LEN        65536   /* of a change, with its end */
 #define PUMP_US         1000000 /* the host wants to hear of us */
@@ -273,6 +274,30 @@ fetch_pass(struct fetch *f, enum pass pass)
 	return (rc);
 }
 
+/*
+ * A directory that Git takes for a repository would run what the job wants,
+ * once somebody asks Git about it.
+ */
+static int
+names_check(const struct fetch *f)
+{
+	struct change_iter it;
+	struct change c;
+
+	if (change_iter_init(&it, f->list, f->len) == -1)
+		return (-1);
+	while (change_iter_next(&it, &c) == 1) {
+		if (c.op == CHANGE_DELETE ||
+		    !changes_selected(f->want, f->nwant, &c) ||
+		    !reserved_path((const char *)c.path, c.path_len))
+			continue;
+		out_warn("%.*s is a name that no result may have; name the "
+		    "paths that you want", (int)c.path_len, (const char *)c.path);
+		return (-1);
+	}
+	return (0);
+}
+
 /* Small files are asked for in windows, in the order they are written. */
 static void
 want_all(struct fetch *f)
@@ -291,6 +316,8 @@ want_all(struct fetch *f)
 static int
 fetch_into(struct fetch *f, const char *dir)
 {
+	if (names_check(f) == -1)
+		return (EXIT_OURS);
 	if (mkdir(dir, 0777) == -1) {
 		out_warn("-o %s: %s%s", dir, strerror(errno), errno == EEXIST ?
 		    "; name a directory that does not exist yet" : "");

@@ -8,7 +8,9 @@
  *   .git              in any case
  *   .errand-apply     in any case: where an apply stages its files, with its
  *                     journal, in the root of a tree
- * and names that are never sent, but that are nothing special in a result:
+ * In a result, a name too that some file system takes for one of these: with
+ * characters that are not seen, points or blanks at its end, "git~1".
+ * And names that are never sent, but that are nothing special in a result:
  *   *.errand-theirs   what `fetch --apply --conflicts` puts beside a file that
  *                     could not be merged
  */

@@ -8,7 +8,7 @@
 . "$TOP/tests/tools/jobs.sh"
 start_daemon
 
-job() { errand -q -- sh -c "$1" >/dev/null 2>&1; }
+job() { errand -q -- sh -c "$@" >/dev/null 2>&1; }
 apply() { run errand fetch last --apply "$@"; }
 said() { cat "$T/err"; }
 can_trace() { strace -o /dev/null true 2>/dev/null; }
@@ -62,6 +62,24 @@ like "$(said)" 'a name that no result may have; nothing was changed' 'and why'
 job 'mkdir -p sub/.Errand-Apply; echo 2 >f'
 apply
 is "$rc $(cat f)" '120 1' 'in any directory, in any case'
+# For ext4 with case folding, vfat and NTFS these are .git.
+zwnj=$(printf '\342\200\214') bad=
+for n in ".g${zwnj}it" .GIT. '.git ' '.git . .' '.git::$INDEX_ALLOCATION' \
+    'git~1' 'GIT~1.' ".errand-${zwnj}apply" '.git\x'; do
+	job 'mkdir -p "sub/$0"; echo x >"sub/$0/config"; echo 2 >f' "$n"
+	apply
+	[ "$rc $(cat f)" = '120 1' ] && [ ! -e sub ] || bad="$bad [$n]"
+	errand fetch last -o out >"$T/out" 2>"$T/err" && bad="$bad fetch [$n]"
+	[ -z "$(find out -name config 2>/dev/null)" ] || bad="$bad out [$n]"
+	rm -rf out
+done
+is "$bad" '' 'so is what some file system takes for .git or that directory'
+mkdir .github
+job 'echo x >.github/y; echo x >.gitx; echo x >git~2; echo x >..git; echo 2 >f'
+apply
+is "$rc $(cat f .gitx git~2 ..git .github/y | tr '\n' ' ')" '0 2 x x x x ' \
+    'but not what only begins so'
+echo 1 >f
 
 tree planted
 echo 1 >f
