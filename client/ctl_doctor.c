@@ -35,20 +35,50 @@ to_json(const char *name, const struct doctor_answer *a)
 	return (o);
 }
 
+/* What the daemon itself says does not hold, or "". */
+static void
+daemon_note(struct session *s, char *note, size_t size)
+{
+	struct client_open *o = calloc(1, sizeof(*o));
+	struct client_reply *r = calloc(1, sizeof(*r));
+
+	note[0] = '\0';
+	if (o != NULL && r != NULL) {
+		o->verb = CLIENT_ADMIN;
+		o->admin = SNAP_ADMIN_STATUS;
+		if (session_call(s, o, r) == 0 && r->status != NULL)
+			snprintf(note, size, "%s", out_escape(r->status->note,
+			    strlen(r->status->note)));
+		client_reply_done(r);
+	}
+	free(o);
+	free(r);
+}
+
 /* A daemon that runs here is asked what holds; none is no fault. */
 static void
 ask_daemon(struct session *s, struct doctor_answer *a)
 {
-	if (access(s->addr + strlen("unix:"), F_OK) != 0)
-		doctor_say(a, DOCTOR_LESS, "start it: systemctl start errandd, "
-		    "or errandd -d to see what it says", "no socket at %s",
-		    s->addr + strlen("unix:"));
+	const char *path = s->addr + strlen("unix:");
+	char note[LIMIT_TEXT];
+
+	if (access(path, F_OK) != 0)
+		doctor_say(a, DOCTOR_LESS, getuid() == 0 ? "start it: "
+		    "systemctl start errandd, or errandd -d to see what it "
+		    "says" : "errand run starts one for you; errandd --user -d "
+		    "shows what it says", "no socket at %s", path);
 	else if (session_hello(s) == -1)
 		doctor_say(a, DOCTOR_BAD, "start it again, and look at its "
-		    "log", "does not answer at %s", s->addr + strlen("unix:"));
-	else
-		doctor_say(a, DOCTOR_OK, "", "answers at %s (errandctl status "
-		    "tells more)", s->addr + strlen("unix:"));
+		    "log", "does not answer at %s", path);
+	else {
+		daemon_note(s, note, sizeof(note));
+		if (note[0] == '\0')
+			doctor_say(a, DOCTOR_OK, "", "answers at %s "
+			    "(errandctl status tells more)", path);
+		else
+			doctor_say(a, DOCTOR_LESS, "errandctl status tells "
+			    "more, and so does the daemon's log", "%s", note);
+	}
 }
 
 int

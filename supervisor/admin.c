@@ -164,6 +164,9 @@ note_fill(struct sup *sup, struct admin_status *s)
 	if (!exec_link_ready(sup->exec, &why))
 		snprintf(s->note, sizeof(s->note), "no jobs are run: %s",
 		    why != NULL ? why : "errand-exec is not up");
+	else if ((why = tenants_refused(sup->tenants, NULL)) != NULL)
+		snprintf(s->note, sizeof(s->note), "the file of a tenant is "
+		    "refused: %.400s", why);
 	else
 		snprintf(s->note, sizeof(s->note), "%s",
 		    cgroups_note(sup->cgroups));
@@ -353,6 +356,19 @@ show_ask(struct conn *c, struct sup *sup, const struct snap_msg *m,
 }
 
 static void
+no_tenant(const struct sup *sup, const char *name, struct err *err)
+{
+	const char *why = tenants_refused(sup->tenants, name);
+
+	if (why != NULL)
+		(void)err_set(err, ERR_NOT_FOUND, "tenant %s has a file that "
+		    "is wrong; mend it and send errandd a HUP: %s", name, why);
+	else
+		(void)err_set(err, ERR_NOT_FOUND, "there is no tenant %s",
+		    name);
+}
+
+static void
 on_show(struct conn *c, struct sup *sup, const struct snap_msg *m)
 {
 	struct tenant *t;
@@ -361,8 +377,7 @@ on_show(struct conn *c, struct sup *sup, const struct snap_msg *m)
 	memset(&err, 0, sizeof(err));
 	t = tenants_by_name(sup->tenants, m->u.admin.tenant.name);
 	if (t == NULL) {
-		(void)err_set(&err, ERR_NOT_FOUND, "there is no tenant %s",
-		    m->u.admin.tenant.name);
+		no_tenant(sup, m->u.admin.tenant.name, &err);
 		conn_error(c, m->id, &err);
 		return;
 	}
@@ -378,8 +393,7 @@ on_set(struct conn *c, struct sup *sup, const struct snap_msg *m)
 	memset(&err, 0, sizeof(err));
 	t = tenants_by_name(sup->tenants, m->u.admin.tenant.name);
 	if (t == NULL)
-		(void)err_set(&err, ERR_NOT_FOUND, "there is no tenant %s",
-		    m->u.admin.tenant.name);
+		no_tenant(sup, m->u.admin.tenant.name, &err);
 	else if (tenants_set(sup->tenants, t, &m->u.admin.tenant,
 	    &err) != NULL) {
 		log_info("tenant %s: changed by uid %" PRIu32, t->conf.name,

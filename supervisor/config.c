@@ -17,6 +17,7 @@
 
 #include "config.h"
 #include "config_defaults.h"
+#include "config_range.h"
 #include "images.h"
 #include "lib/log.h"
 
@@ -28,8 +29,26 @@
 /* The file that is being read; sections do not know it. */
 static const char *reading = "configuration";
 
+/* The first fault that was found in it. */
+static char fault[LIMIT_TEXT];
+
+static void say(const char *, ...) __attribute__((format(printf, 1, 2)));
 static void on_error(cfg_t *, const char *, va_list)
     __attribute__((format(printf, 2, 0)));
+
+static void
+say(const char *fmt, ...)
+{
+	char text[LIMIT_TEXT];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (fault[0] == '\0')
+		memcpy(fault, text, sizeof(fault));
+	log_warnx("%s", text);
+}
 
 /* "file:line: what; how to mend it". */
 static void
@@ -47,8 +66,7 @@ on_error(cfg_t *cfg, const char *fmt, va_list ap)
 		mend = "; write true or false there";
 	else if (strstr(text, "duplicate title") != NULL)
 		mend = "; give each image a name of its own";
-	log_warnx("%s:%d: %s%s", reading, cfg != NULL ? cfg->line : 0, text,
-	    mend);
+	say("%s:%d: %s%s", reading, cfg != NULL ? cfg->line : 0, text, mend);
 }
 
 static const char *
@@ -61,12 +79,24 @@ last_str(cfg_opt_t *opt)
 }
 
 static int
+check_range_of(cfg_t *cfg, cfg_opt_t *opt, uint64_t v)
+{
+	char label[64], why[LIMIT_TEXT];
+
+	snprintf(label, sizeof(label), "%s =", cfg_opt_name(opt));
+	if (config_range(cfg_opt_name(opt), label, v, why, sizeof(why)) == 0)
+		return (0);
+	cfg_error(cfg, "%s", why);
+	return (-1);
+}
+
+static int
 check_size(cfg_t *cfg, cfg_opt_t *opt)
 {
 	uint64_t v;
 
-	if (text_size(last_str(opt), &v) == 0 && v > 0 && v <= INT64_MAX)
-		return (0);
+	if (text_size(last_str(opt), &v) == 0)
+		return (check_range_of(cfg, opt, v));
 	cfg_error(cfg, "%s = %s is no size; write for instance 512M or 2G",
 	    cfg_opt_name(opt), last_str(opt));
 	return (-1);
@@ -77,9 +107,8 @@ check_duration(cfg_t *cfg, cfg_opt_t *opt)
 {
 	uint64_t v;
 
-	if (text_duration(last_str(opt), &v) == 0 && v > 0 &&
-	    v <= UINT64_C(366) * 86400 * 1000000)
-		return (0);
+	if (text_duration(last_str(opt), &v) == 0)
+		return (check_range_of(cfg, opt, v));
 	cfg_error(cfg, "%s = %s is no duration; write for instance 90s, 10m "
 	    "or 2h", cfg_opt_name(opt), last_str(opt));
 	return (-1);
@@ -90,49 +119,22 @@ check_cpus(cfg_t *cfg, cfg_opt_t *opt)
 {
 	uint32_t v;
 
-	if (text_cpus(last_str(opt), &v) == 0 && v >= 10)
-		return (0);
+	if (text_cpus(last_str(opt), &v) == 0)
+		return (check_range_of(cfg, opt, v));
 	cfg_error(cfg, "%s = %s is no number of processors; write for "
 	    "instance 2 or 1.5", cfg_opt_name(opt), last_str(opt));
 	return (-1);
 }
 
-/* Whole numbers, by name: the least and the most. */
-static const struct bound {
-	const char *name;
-	long min, max;
-} bounds[] = {
-	{ "slots",        1, 1024 },
-	{ "idle_workers", 1, 64 },
-	{ "idle_sandboxes", 0, 4096 },
-	{ "tenant_sandboxes", 1, 4096 },
-	{ "pids",         4, 4194304 },
-	{ "changes",      1, 100000000 },
-	{ "id",           1, 65536 },
-	{ "host_uid",     1, UINT32_MAX - 1L },
-	{ "uids",         0, UINT32_MAX - 1L },
-	{ "objects",      0, 1000000000000L },
-	{ "jobs",         0, 1000000000L },
-};
-
 static int
 check_bound(cfg_t *cfg, cfg_opt_t *opt)
 {
-	const struct bound *b;
 	long v = cfg_opt_getnint(opt, cfg_opt_size(opt) - 1);
-	size_t i;
 
-	for (i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++) {
-		b = &bounds[i];
-		if (strcmp(b->name, cfg_opt_name(opt)) != 0)
-			continue;
-		if (v >= b->min && v <= b->max)
-			return (0);
-		cfg_error(cfg, "%s = %ld is out of range; write %ld to %ld",
-		    b->name, v, b->min, b->max);
-		return (-1);
-	}
-	return (0);
+	if (v >= 0)
+		return (check_range_of(cfg, opt, (uint64_t)v));
+	cfg_error(cfg, "%s = %ld is below 0", cfg_opt_name(opt), v);
+	return (-1);
 }
 
 static int
@@ -286,7 +288,7 @@ parse_file(cfg_t *cfg, const char *path)
 	struct stat sb;
 
 	if (stat(path, &sb) == 0 && !S_ISREG(sb.st_mode)) {
-		log_warnx("%s: not a file", path);
+		say("%s: not a file", path);
 		return (-1);
 	}
 	reading = path;
@@ -294,7 +296,7 @@ parse_file(cfg_t *cfg, const char *path)
 	case CFG_SUCCESS:
 		return (0);
 	case CFG_FILE_ERROR:
-		log_warn("%s", path);
+		say("%s: %s", path, strerror(errno));
 		return (-1);
 	default:
 		return (-1);
@@ -590,7 +592,7 @@ tenant_take(cfg_t *cfg, const char *path, struct tenant_conf *tc)
 	if ((s = cfg_getstr(cfg, "net")) != NULL)
 		tc->net_host = strcmp(s, "host") == 0;
 	if ((tc->nuids = cfg_size(cfg, "uids")) > CONFIG_UIDS_MAX) {
-		log_warnx("%s: more than %d uids; split the tenant", path,
+		say("%s: more than %d uids; split the tenant", path,
 		    CONFIG_UIDS_MAX);
 		return (-1);
 	}
@@ -602,7 +604,8 @@ tenant_take(cfg_t *cfg, const char *path, struct tenant_conf *tc)
 }
 
 int
-config_tenant_read(const char *dir, const char *name, struct tenant_conf *tc)
+config_tenant_read(const char *dir, const char *name, struct tenant_conf *tc,
+    char *why, size_t size)
 {
 	cfg_opt_t limits[] = { OPTS_LIMITS, CFG_END() };
 	cfg_opt_t opts[] = {
@@ -617,17 +620,20 @@ config_tenant_read(const char *dir, const char *name, struct tenant_conf *tc)
 	int n, rc = -1;
 
 	memset(tc, 0, sizeof(*tc));
+	fault[0] = '\0';
 	n = snprintf(path, sizeof(path), "%s/%s.conf", dir, name);
-	if (!text_tenant_valid(name) || n < 0 || (size_t)n >= sizeof(path)) {
-		log_warnx("%s/%s.conf: no name for a tenant; use a-z, 0-9, _ "
+	if (!text_tenant_valid(name) || n < 0 || (size_t)n >= sizeof(path))
+		say("%s/%s.conf: no name for a tenant; use a-z, 0-9, _ "
 		    "and -, at most %d bytes", dir, name, TENANT_NAME_MAX);
-		return (-1);
+	else if ((cfg = parser_new(opts, tenant_checks)) == NULL)
+		say("%s: out of memory", path);
+	else {
+		memcpy(tc->name, name, strlen(name) + 1);
+		if (parse_file(cfg, path) == 0)
+			rc = tenant_take(cfg, path, tc);
+		cfg_free(cfg);
 	}
-	memcpy(tc->name, name, strlen(name) + 1);
-	if ((cfg = parser_new(opts, tenant_checks)) == NULL)
-		return (-1);
-	if (parse_file(cfg, path) == 0)
-		rc = tenant_take(cfg, path, tc);
-	cfg_free(cfg);
+	if (rc == -1)
+		snprintf(why, size, "%s", fault);
 	return (rc);
 }

@@ -80,10 +80,12 @@ struct config *config_load(const char *, int);
 void config_free(struct config *);
 
 /**
- * config_tenant_read(dir, name, tc):
- * Read DIR/NAME.conf.  Return 0, or -1 after logging file, line and remedy.
+ * config_tenant_read(dir, name, tc, why, size):
+ * Read DIR/NAME.conf.  Return 0, or -1 after logging file, line and remedy,
+ * the first of them also in ${why}.
  */
-int config_tenant_read(const char *, const char *, struct tenant_conf *);
+int config_tenant_read(const char *, const char *, struct tenant_conf *,
+    char *, size_t);
 
 /**
  * config_tenant_text(tc, len):

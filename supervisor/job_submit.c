@@ -14,6 +14,7 @@
 
 #include "child.h"
 #include "config.h"
+#include "config_range.h"
 #include "cgroup.h"
 #include "cgroup_find.h"
 #include "conn.h"
@@ -145,18 +146,18 @@ limit_refuse(const struct sup *sup, const struct limit_row *r,
 	    "version of errandd; leave it out", r->name));
 }
 
-/* A file system is at least so large and at most so. */
+/* What is out of this range no job can be run with. */
 static int
-disk_take_check(const struct job_limits *asked, struct job_limits *out,
-    struct err *err)
+limit_range(const struct limit_row *r, uint64_t asked, struct err *err)
 {
-	if (out->disk == 0 || (out->disk >= DISK_MIN && out->disk <= DISK_MAX))
+	char label[32], why[LIMIT_TEXT];
+
+	if (r->unit == IN_US)
 		return (0);
-	if (asked->disk != 0)
-		return (err_set(err, ERR_LIMIT, "--disk must be %s to %s",
-		    text_bytes(DISK_MIN), text_bytes(DISK_MAX)));
-	out->disk = out->disk < DISK_MIN ? DISK_MIN : DISK_MAX;
-	return (0);
+	snprintf(label, sizeof(label), "--%s", r->name);
+	if (config_range(r->name, label, asked, why, sizeof(why)) == 0)
+		return (0);
+	return (err_set(err, ERR_LIMIT, "%s", why));
 }
 
 /* What is enforced: what was asked for, within what the tenant may have. */
@@ -177,12 +178,13 @@ limits_take(const struct sup *sup, const struct job_limits *asked,
 			    "this tenant may have %s (errand info shows the "
 			    "limits)", r->name, limit_text(r, a),
 			    limit_text(r, m)));
-		if (a != 0 && limit_refuse(sup, r, err) == -1)
+		if (a != 0 && (limit_refuse(sup, r, err) == -1 ||
+		    limit_range(r, a, err) == -1))
 			return (-1);
 		limit_set(out, r, a != 0 ? a : m);
 	}
 	limits_hold(sup, out);
-	return (disk_take_check(asked, out, err));
+	return (0);
 }
 
 /* Is there such an image? */

@@ -201,8 +201,10 @@ on_reload(evutil_socket_t sig, short what, void *cookie)
 	(void)what;
 	if (tenants_reload(sup->tenants) == -1)
 		log_warnx("tenants stay as they were");
-	else
+	else if (tenants_refused(sup->tenants, NULL) == NULL)
 		log_info("tenants were read again");
+	else
+		log_warnx("tenants were read again, but not all of them");
 }
 
 static void
@@ -340,6 +342,7 @@ main(int argc, char **argv)
 	struct options o;
 	struct config *cfg;
 	struct sup sup;
+	int rc;
 
 	options_parse(argc, argv, &o);
 	log_init("supervisor", (enum log_level)o.level);
@@ -349,8 +352,9 @@ main(int argc, char **argv)
 	if ((cfg = config_load(o.file, o.user)) == NULL)
 		return (1);
 	if (o.check) {
+		rc = tenants_check(cfg) == -1;
 		config_free(cfg);
-		return (0);
+		return (rc);
 	}
 	if (!o.user && geteuid() != 0)
 		fatalx("must be started as root; as an ordinary user start "

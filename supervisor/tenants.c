@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "config.h"
+#include "config_range.h"
 #include "lib/io.h"
 #include "lib/log.h"
 #include "proto/client_msg.h"
@@ -68,7 +69,17 @@ has_uid(const struct tenant_conf *tc, uint32_t uid)
 	return (0);
 }
 
-/* Why two tenants cannot both be, or NULL. */
+int
+tenants_claims(const struct tenant_conf *a, const struct tenant_conf *b)
+{
+	uint32_t i;
+
+	for (i = 0; i < a->nuids; i++)
+		if (!has_uid(b, a->uids[i]))
+			return (1);
+	return (0);
+}
+
 const char *
 tenants_clash(const struct tenant_conf *a, const struct tenant_conf *b, int rootless)
 {
@@ -107,6 +118,7 @@ tenants_open(const struct config *cfg, int state_fd)
 	ts->cfg = cfg;
 	ts->state_fd = state_fd;
 	TAILQ_INIT(&ts->list);
+	TAILQ_INIT(&ts->refused);
 	if (mkdir(cfg->tenants_dir, 0700) == -1 && errno != EEXIST)
 		goto err1;
 	if ((ts->dir_fd = open(cfg->tenants_dir,
@@ -132,6 +144,7 @@ tenants_close(struct tenants *ts)
 	if (ts == NULL)
 		return;
 	tenants_clear(&ts->list);
+	tenants_files_close(ts);
 	io_close(&ts->dir_fd);
 	free(ts);
 }
@@ -196,12 +209,19 @@ struct tenant *
 tenants_by_uid(struct tenants *ts, uint32_t uid, struct err *err)
 {
 	struct tenant *t;
+	const char *why;
 
 	TAILQ_FOREACH(t, &ts->list, next)
 		if (!t->gone && has_uid(&t->conf, uid))
 			return (t);
-	if (ts->cfg->local_auto)
+	if (ts->cfg->local_auto && (why = tenants_refused(ts, NULL)) == NULL)
 		return (auto_add(ts, uid, err));
+	if (ts->cfg->local_auto) {
+		(void)err_set(err, ERR_UNKNOWN_TENANT, "uid %" PRIu32 " is no "
+		    "tenant of this host, and none is made while the file of "
+		    "one is wrong; its operator has to mend it: %s", uid, why);
+		return (NULL);
+	}
 	(void)err_set(err, ERR_UNKNOWN_TENANT, "uid %" PRIu32 " is no tenant "
 	    "of this host; its operator can make it one with: errandctl "
 	    "tenant add NAME --uid %" PRIu32, uid, uid);
@@ -212,12 +232,20 @@ tenants_by_uid(struct tenants *ts, uint32_t uid, struct err *err)
 static int
 add_check(struct tenants *ts, const struct tenant_conf *tc, struct err *err)
 {
+	char range[LIMIT_TEXT];
 	struct tenant *t;
 	const char *why;
 
 	if (!text_tenant_valid(tc->name))
 		return (err_set(err, ERR_INVALID, "no name for a tenant; use "
 		    "a-z, 0-9, _ and -, at most %d bytes", TENANT_NAME_MAX));
+	if ((why = tenants_refused(ts, tc->name)) != NULL)
+		return (err_set(err, ERR_CONFLICT, "tenant %s has a file that "
+		    "is wrong; mend or remove it and send errandd a HUP: %s",
+		    tc->name, why));
+	if (config_range_tenant(tc, range, sizeof(range)) == -1)
+		return (err_set(err, ERR_INVALID, "tenant %s: %s", tc->name,
+		    range));
 	if (ts->count >= LIMIT_TENANTS)
 		return (err_set(err, ERR_LIMIT, "this host has %d tenants, "
 		    "which is the most", LIMIT_TENANTS));
@@ -307,9 +335,15 @@ tenants_set(struct tenants *ts, struct tenant *who,
 {
 	struct tenant_conf full = who->conf;
 	const struct tenant *t;
+	char range[LIMIT_TEXT];
 	const char *why;
 
 	conf_change(&full, ti);
+	if (config_range_tenant(&full, range, sizeof(range)) == -1) {
+		(void)err_set(err, ERR_INVALID, "tenant %s: %s", full.name,
+		    range);
+		return (NULL);
+	}
 	TAILQ_FOREACH(t, &ts->list, next)
 		if (t != who && (why = tenants_clash(&full, &t->conf,
 		    ts->cfg->rootless)) != NULL) {

@@ -47,14 +47,33 @@ struct tenants;
 
 /**
  * tenants_open(cfg, state_fd):
- * Read every file of tenants_dir (made if absent).  Return NULL after logging
- * on a fault.
+ * Read every file of tenants_dir (made if absent).  A file that is wrong is
+ * logged and refused: there is no such tenant then.  Return NULL after logging
+ * when there can be no tenants at all.
  */
 struct tenants *tenants_open(const struct config *, int);
 void tenants_close(struct tenants *);
 
-/* Read the files again.  On any fault nothing changes.  0 or -1. */
+/**
+ * tenants_reload(t):
+ * Read the files again.  The tenant of a file that is refused stays as it was.
+ * Return 0, or -1 when the directory cannot be read: nothing changes then.
+ */
 int tenants_reload(struct tenants *);
+
+/**
+ * tenants_refused(t, name):
+ * Why the file of ${name} was refused when it was read last (NULL: the first
+ * of those that were); borrowed.  NULL when none was.
+ */
+const char *tenants_refused(const struct tenants *, const char *);
+
+/**
+ * tenants_check(cfg):
+ * Read the files and write nothing.  Return 0, or -1 after logging what is
+ * wrong with them.
+ */
+int tenants_check(const struct config *);
 
 struct tenant *tenants_by_name(struct tenants *, const char *);
 struct tenant *tenants_by_id(struct tenants *, uint32_t);

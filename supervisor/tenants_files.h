@@ -9,6 +9,9 @@
  */
 int tenants_files_open(struct tenants *);
 
+/* Free what was noted of files. */
+void tenants_files_close(struct tenants *);
+
 /**
  * tenants_files_assign(t, tc):
  * Give ${tc} an id and a host uid where it has none; that they are taken is

@@ -52,6 +52,10 @@ static const struct {
 	{ "defaults {\n\tcpus = none\n}\n", ":2: ", "number of processors" },
 	{ "defaults {\n\n\truntime = \"-1\"\n}\n", ":3: ", "no duration" },
 	{ "defaults {\n\tpids = 1\n}\n", ":2: ", "out of range" },
+	{ "defaults {\n\tdisk = 10\n}\n", ":2: ", "write 1M to 512G" },
+	{ "defaults {\n\tmemory = 10\n}\n", ":2: ", "write 1M to" },
+	{ "defaults {\n\tcpus = 100000\n}\n", ":2: ", "to 1024.000" },
+	{ "defaults {\n\tkeep = 9000d\n}\n", ":2: ", "write 1s to 366d" },
 	{ "defaults {\n\tspeed = 9\n}\n", ":2: ", "no such option 'speed'" },
 	{ "slots = 2\nslots 3\n", ":2: ", "" },
 	{ "image \"a\" {\n}\n", ":", "it has no path" },
@@ -170,7 +174,7 @@ static void
 test_tenant(void **state)
 {
 	struct tenant_conf tc, back;
-	char *text;
+	char why[LIMIT_TEXT], *text;
 	size_t len;
 
 	(void)state;
@@ -195,15 +199,19 @@ test_tenant(void **state)
 	snprintf(path, sizeof(path), "%s/alpha.conf", dir);
 	write_file(text);
 	free(text);
-	assert_int_equal(config_tenant_read(dir, "alpha", &back), 0);
+	assert_int_equal(config_tenant_read(dir, "alpha", &back,
+	    why, sizeof(why)), 0);
 	assert_memory_equal(&tc, &back, sizeof(tc));
 
 	write_file("id = 1\nuids = {1, x}\n");
 	say_begin();
-	assert_int_equal(config_tenant_read(dir, "alpha", &back), -1);
+	assert_int_equal(config_tenant_read(dir, "alpha", &back,
+	    why, sizeof(why)), -1);
 	assert_non_null(strstr(say_end(), "alpha.conf:2:"));
+	assert_non_null(strstr(why, "alpha.conf:2:"));
 	say_begin();
-	assert_int_equal(config_tenant_read(dir, "../alpha", &back), -1);
+	assert_int_equal(config_tenant_read(dir, "../alpha", &back,
+	    why, sizeof(why)), -1);
 	assert_non_null(strstr(say_end(), "no name for a tenant"));
 	(void)unlink(path);
 	snprintf(path, sizeof(path), "%s/errandd.conf", dir);

@@ -15,6 +15,8 @@
 
 /* Ids are assigned once, a uid is one tenant's, files are whole. */
 
+#define DAY     UINT64_C(86400000000)
+
 static char dir[64], tdir[80];
 static struct config cfg;
 static int state_fd;
@@ -178,6 +180,19 @@ test_auto(void **state)
 }
 
 static void
+reload_refuses(struct tenants *ts, const char *why)
+{
+	const char *text;
+
+	say_begin();
+	assert_int_equal(tenants_reload(ts), 0);
+	text = say_end();
+	if (strstr(text, why) == NULL)
+		fail_msg("%s, not %s", text, why);
+	assert_non_null(tenants_refused(ts, NULL));
+}
+
+static void
 test_files(void **state)
 {
 	struct tenants *ts;
@@ -205,20 +220,48 @@ test_files(void **state)
 	assert_int_equal(tenant_slots(ts, a), 3);
 	assert_int_equal(a->conf.id, 2);
 
-	/* A bad file leaves everything as it was. */
+	/* A bad file leaves its tenant as it was, and the others alone. */
 	put("a.conf", "uids = {8}\n");
+	put("b.conf", "uids = {8}\nslots = 5\n");
 	say_begin();
-	assert_int_equal(tenants_reload(ts), -1);
-	assert_non_null(strstr(say_end(), "one of its uids belongs to"));
+	assert_int_equal(tenants_reload(ts), 0);
+	assert_non_null(strstr(say_end(), "stays as it was"));
 	assert_ptr_equal(tenants_by_uid(ts, 10, &err), a);
+	assert_int_equal(tenant_slots(ts, b), 5);
+	assert_non_null(strstr(tenants_refused(ts, "a"), "belongs to"));
+	assert_null(tenants_refused(ts, "b"));
+	/* Uids may change hands at once. */
+	put("a.conf", "uids = {8}\n");
+	put("b.conf", "uids = {7, 10}\n");
+	assert_int_equal(tenants_reload(ts), 0);
+	assert_null(tenants_refused(ts, NULL));
+	assert_ptr_equal(tenants_by_uid(ts, 10, &err), b);
+	put("b.conf", "uids = {9}\n");
 	put("a.conf", "id = 5\n");
-	say_begin();
-	assert_int_equal(tenants_reload(ts), -1);
-	assert_non_null(strstr(say_end(), "cannot change"));
+	reload_refuses(ts, "cannot change");
 	put("a.conf", "host_uid = 5\n");
+	reload_refuses(ts, "cannot change");
+	put("c.conf", "host_uid = 5\n");
+	reload_refuses(ts, "outside tenant_uids");
+	put("c.conf", "pids = 5\n");
+	put("a.conf", "uids = {7}\n");
+	reload_refuses(ts, "no such option 'pids'");
+	assert_null(tenants_by_name(ts, "c"));
+
+	/* Whose file it is is not known, so nobody new is let in. */
+	cfg.local_auto = 1;
+	memset(&err, 0, sizeof(err));
+	assert_null(tenants_by_uid(ts, 4000, &err));
+	assert_non_null(strstr(err.text, "c.conf:1:"));
+	assert_null(add(ts, "c", 4000, &err));
+	assert_int_equal(err.code, ERR_CONFLICT);
 	say_begin();
-	assert_int_equal(tenants_reload(ts), -1);
-	assert_non_null(strstr(say_end(), "outside tenant_uids"));
+	assert_int_equal(tenants_check(&cfg), -1);
+	assert_non_null(strstr(say_end(), "c.conf:1:"));
+	put("c.conf", "uids = {4000}\n");
+	assert_int_equal(tenants_check(&cfg), 0);
+	assert_int_equal(tenants_reload(ts), 0);
+	assert_non_null(tenants_by_uid(ts, 4000, &err));
 	tenants_close(ts);
 }
 
@@ -240,6 +283,45 @@ test_limits(void **state)
 	tenants_close(ts);
 }
 
+/* What is accepted can be written and read again. */
+static void
+test_range(void **state)
+{
+	static const struct tenant_info bad[] = {
+		{ .given = TENANT_PIDS, .limits.pids = 1 },
+		{ .given = TENANT_SLOTS, .slots = 99999 },
+		{ .given = TENANT_KEEP, .keep_us = 9000 * DAY },
+		{ .given = TENANT_TIMEOUT, .limits.runtime_us = 900 * DAY },
+		{ .given = TENANT_CPUS, .limits.cpus_milli = 1 },
+		{ .given = TENANT_CPUS, .limits.cpus_milli = 100000000 },
+		{ .given = TENANT_MEMORY, .limits.memory = 10 },
+		{ .given = TENANT_DISK, .limits.disk = 1024 },
+		{ .given = TENANT_DISK, .limits.disk = UINT64_C(600) << 30 },
+	};
+	struct tenant_conf tc;
+	struct tenants *ts;
+	struct tenant *a;
+	struct err err;
+	size_t i;
+
+	(void)state;
+	assert_non_null(ts = tenants_open(&cfg, state_fd));
+	assert_non_null(a = add(ts, "a", 1, &err));
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		memset(&err, 0, sizeof(err));
+		assert_null(tenants_set(ts, a, &bad[i], &err));
+		assert_int_equal(err.code, ERR_INVALID);
+		assert_non_null(strstr(err.text, "is out of range; write "));
+	}
+	memset(&tc, 0, sizeof(tc));
+	strcpy(tc.name, "b");
+	tc.limits.pids = 1;
+	assert_null(tenants_add(ts, &tc, &err));
+	assert_int_equal(err.code, ERR_INVALID);
+	tenants_close(ts);
+	assert_int_equal(tenants_check(&cfg), 0);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int
@@ -247,7 +329,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(test_add), T(test_never_again), T(test_range_full),
-		T(test_auto), T(test_files), T(test_limits),
+		T(test_auto), T(test_files), T(test_limits), T(test_range),
 	};
 
 	log_init("test", LOG_LEVEL_WARN);
