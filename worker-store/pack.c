@@ -36,7 +36,7 @@ packs_open(int dirfd, const uint8_t *key)
 
 	if ((ps = calloc(1, sizeof(*ps))) == NULL)
 		goto err0;
-	ps->fd = ps->next_fd = -1;
+	ps->fd = ps->next_fd = ps->dead_fd = -1;
 	memcpy(ps->key, key, PACK_KEY_LEN);
 	for (i = 0; i < PACK_FILES; i++)
 		ps->files[i].fd = -1;
@@ -73,6 +73,7 @@ packs_close(struct packs *ps)
 		io_close(&ps->files[i].fd);
 	io_close(&ps->fd);
 	io_close(&ps->next_fd);
+	io_close(&ps->dead_fd);
 	io_close(&ps->dirfd);
 	free(ps->buf);
 	free(ps);

@@ -145,11 +145,13 @@ int pack_copy(struct packs *, uint32_t, const struct obj_ref *,
     const struct pack_loc *, struct pack_loc *);
 
 /**
- * packs_remove(ps, number):
+ * packs_remove(ps, number), packs_shrink(ps):
  * Remove a sealed pack that the index does not name any more, durably.
- * Return 0, or -1 with errno after logging.
+ * Return 0, or -1 with errno after logging.  To free all that it has at once
+ * would take too long: call packs_shrink until it returns 0.
  */
 int packs_remove(struct packs *, uint32_t);
+int packs_shrink(struct packs *);
 
 /**
  * packs_sweep(ps, named, n, open):

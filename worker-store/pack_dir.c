@@ -20,6 +20,8 @@
 #include "lib/size.h"
 #include "pack_internal.h"
 
+#define SHRINK          (16U * 1024 * 1024)     /* freed at a time */
+
 void
 pack_name(uint32_t number, char *name)
 {
@@ -262,23 +264,54 @@ err0:
 	return (-1);
 }
 
+/* Held open, so that its name may go at once and its blocks little by little. */
+static void
+bury(struct packs *ps, int fd)
+{
+	struct stat st;
+
+	if (fd == -1)
+		return;
+	io_close(&ps->dead_fd);
+	ps->dead_fd = fd;
+	ps->dead_len = fstat(fd, &st) == 0 ? (uint64_t)st.st_size : 0;
+}
+
 int
 packs_remove(struct packs *ps, uint32_t number)
 {
 	char name[PACK_NAME_LEN];
+	int fd;
 
 	pack_read_drop(ps, number);
 	pack_name(number, name);
+	/* Without it all is freed at once, that is all. */
+	fd = pack_file_open(ps, number, O_WRONLY);
 	if (unlinkat(ps->dirfd, name, 0) == -1 && errno != ENOENT)
 		goto err0;
 	ps->flushes++;
 	if (!MUTANT("no-remove-dirsync") && fsync(ps->dirfd) == -1)
 		goto err0;
+	bury(ps, fd);
 	return (0);
 
 err0:
 	log_warn("pack %" PRIu32 " cannot be removed", number);
+	io_close(&fd);
 	return (-1);
+}
+
+int
+packs_shrink(struct packs *ps)
+{
+	if (ps->dead_fd == -1)
+		return (0);
+	ps->dead_len -= ps->dead_len < SHRINK ? ps->dead_len : SHRINK;
+	if (ps->dead_len > 0 &&
+	    ftruncate(ps->dead_fd, (off_t)ps->dead_len) == 0)
+		return (1);
+	io_close(&ps->dead_fd);
+	return (0);
 }
 
 static int

@@ -24,6 +24,8 @@ struct packs {
 	int fd;
 	uint32_t next_number;   /* begun and not yet used */
 	int next_fd;
+	int dead_fd;            /* removed, and not yet freed */
+	uint64_t dead_len;
 	uint64_t committed;
 	uint64_t synced;
 	uint64_t written;

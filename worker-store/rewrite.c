@@ -465,6 +465,8 @@ step(struct rewrite *rw)
 	struct store *st = rw->st;
 	int rc;
 
+	if (packs_shrink(st->packs))
+		return (PAUSE_US);
 	if (gc_busy(st)) {
 		if (rw->kept == 0)
 			rw->kept = io_mono_us();

@@ -330,6 +330,39 @@ test_prune(void **state)
 	assert_int_equal(last, 2);
 }
 
+/* A pack's name goes at once, its blocks in pieces that take no long time. */
+static void
+test_remove(void **state)
+{
+	struct dir *d = *state;
+	const uint64_t len = 200ULL << 20;
+	struct stat sb;
+	char path[100];
+	int fd, pieces;
+
+	assert_int_equal(packs_begin(d->ps, 2), 0);
+	packs_use(d->ps);
+	(void)snprintf(path, sizeof(path), "%s/packs/00000001.pack", d->path);
+	assert_true((fd = open(path, O_RDWR)) != -1);
+	assert_int_equal(ftruncate(fd, (off_t)len), 0);
+	assert_int_equal(packs_shrink(d->ps), 0);
+	assert_int_equal(packs_remove(d->ps, 1), 0);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(fstat(fd, &sb), 0);
+	assert_int_equal(sb.st_size, len);
+	for (pieces = 1; packs_shrink(d->ps); pieces++) {
+		assert_int_equal(fstat(fd, &sb), 0);
+		assert_true((uint64_t)sb.st_size < len);
+		assert_true(pieces < 100);
+	}
+	assert_true(pieces >= 10);
+	assert_int_equal(packs_shrink(d->ps), 0);
+	close(fd);
+	/* What is not there needs no removing. */
+	assert_int_equal(packs_remove(d->ps, 1), 0);
+	assert_int_equal(packs_shrink(d->ps), 0);
+}
+
 /* More packs than are held open, read in turns. */
 static void
 test_many_packs(void **state)
@@ -398,6 +431,7 @@ main(void)
 		TEST(test_attach),
 		TEST(test_prune),
 		TEST(test_many_packs),
+		TEST(test_remove),
 		TEST(test_full),
 	};
 
