@@ -77,7 +77,7 @@ libs	= -Wl,--as-needed $(shell $(PKG_CONFIG) --libs $(1))
 # What is started for each command carries its libraries, where their archives
 # are installed: finding and relocating five shared ones was most of the time
 # until main.  errand carries libc too, and so looks no users or hosts up.
-# errand-exec is forked for each, three times; so it has 24 mappings, not 49.
+# errand-exec is forked for each, four times; so it has 24 mappings, not 49.
 # STATIC= links all of them as shared.
 STATIC	= errand errand-snapshot errand-exec
 static	= $(if $(SAN)$(FUZZ)$(COV),,$(filter $(1),$(STATIC)))
