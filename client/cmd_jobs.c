@@ -245,6 +245,22 @@ show_times(const struct job_record *r)
 }
 
 static void
+show_caches(const struct job_record *r)
+{
+	const struct cache_use *u;
+	uint32_t i;
+
+	for (i = 0; i < r->ncaches; i++) {
+		u = &r->caches[i];
+		printf("cache      %s, %s, %s%s%s\n", u->name, u->restored ?
+		    "restored" : "began empty", u->saved ? "saved" :
+		    u->unchanged ? "unchanged" : "not saved",
+		    u->note[0] == '\0' ? "" : ": ",
+		    out_escape(u->note, strlen(u->note)));
+	}
+}
+
+static void
 show_status(const struct session *s, const struct job_record *r,
     const struct job_spec *sp)
 {
@@ -278,6 +294,7 @@ show_status(const struct session *s, const struct job_record *r,
 	printf("changes    %llu%s\n", (unsigned long long)r->changes.count,
 	    !JOB_IS_FINAL(r->state) || r->changes.complete ? "" :
 	    ", incomplete");
+	show_caches(r);
 	printf("used       %s cpu, %s memory\n", text_us(r->usage.cpu_us),
 	    text_bytes(r->usage.memory_peak));
 	if (r->receipt_sequence != 0)

@@ -13,6 +13,7 @@
 
 #include "apply.h"
 #include "apply_job.h"
+#include "cache_opts.h"
 #include "cmd.h"
 #include "dryrun.h"
 #include "explain.h"
@@ -340,6 +341,7 @@ summary(const struct run *r)
 		snprintf(ignored, sizeof(ignored), ", %llu new left out by "
 		    "ignore rules (--artifact PATH keeps one)",
 		    (unsigned long long)rec->changes.ignored);
+	cache_say(&r->o, rec);
 	out_warn("job %s %s after %s (%s in all); %llu path%s changed%s%s",
 	    rec->id, how, text_us(rec->phases.run),
 	    text_us(io_mono_us() - r->sub.start_us),

@@ -49,6 +49,7 @@ static const struct help helps[] = {
 "  -n, --dry-run         what would be sent, what the host lacks; no job\n"
 "      --strict          refuse when files change while they are read\n"
 "      --artifact PATH   keep what the job makes there, although ignored\n"
+"      --cache NAME=PATH a directory that is kept between the tree's jobs\n"
 "      --apply           on success, apply the changes here\n"
 "  -i, --stdin           send the standard input\n"
 "  -t, --tty             a terminal (Ctrl-\\ detaches)\n"

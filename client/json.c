@@ -150,6 +150,28 @@ jtree(const struct job_submit *s)
 	return (o);
 }
 
+static json_t *
+jcaches(const struct cache_use *v, uint32_t n)
+{
+	json_t *a = json_array(), *o;
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		o = json_object();
+		json_object_set_new(o, "name", json_string(v[i].name));
+		json_object_set_new(o, "restored",
+		    json_boolean(v[i].restored));
+		json_object_set_new(o, "saved", json_boolean(v[i].saved));
+		json_object_set_new(o, "unchanged",
+		    json_boolean(v[i].unchanged));
+		json_object_set_new(o, "bytes", jint(v[i].bytes));
+		json_object_set_new(o, "note", v[i].note[0] == '\0' ?
+		    json_null() : json_string(v[i].note));
+		json_array_append_new(a, o);
+	}
+	return (a);
+}
+
 /* A limit, or null when none of the kind was enforced. */
 static json_t *
 jmost(uint64_t v)
@@ -325,6 +347,7 @@ json_record(const struct job_record *r, const char *host,
 	json_object_set_new(o, "as_root", json_boolean(r->submit.as_root));
 	json_object_set_new(o, "limits", json_limits(&r->limits));
 	json_object_set_new(o, "cleanup", json_boolean(r->cleanup));
+	json_object_set_new(o, "caches", jcaches(r->caches, r->ncaches));
 	json_object_set_new(o, "receipt", jreceipt_of(r));
 	if (sp != NULL)
 		set_spec(o, sp);
@@ -358,6 +381,7 @@ json_receipt(const struct receipt *r)
 	json_object_set_new(o, "log", jlog(&r->log));
 	json_object_set_new(o, "changes", jchanges(&r->changes));
 	json_object_set_new(o, "cleanup", json_boolean(r->cleanup));
+	json_object_set_new(o, "caches", jcaches(r->caches, r->ncaches));
 	set_spec(o, &r->spec);
 	return (o);
 }

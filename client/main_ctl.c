@@ -32,6 +32,8 @@ static const char usage_text[] =
 "             [--store SIZE] [--objects N] [--jobs N] [--logs SIZE]\n"
 "             [--keep DUR]\n"
 "  tenant set NAME ...             the same options; 0 is the default again\n"
+"  cache list [TENANT]             saved caches of jobs\n"
+"  cache rm TENANT PROJECT/NAME... remove them; --all: all of the tenant's\n"
 "  store stat                      what it holds, on what, and how full\n"
 "  store gc                        collect what nothing holds any more\n"
 "  store verify [--repair]         read everything; mend what can be\n"
@@ -58,6 +60,7 @@ static const struct command commands[] = {
 	{ "doctor", ctl_doctor },
 	{ "status", ctl_status },
 	{ "tenant", ctl_tenant },
+	{ "cache", ctl_cache },
 	{ "store", ctl_store }
 };
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cache_opts.h"
 #include "help.h"
 #include "lib/io.h"
 #include "lib/text.h"
@@ -19,7 +20,7 @@ enum {
 	OPT_NO_SNAPSHOT = 256, OPT_INCLUDE_ALL, OPT_PASSENV, OPT_ENV_FILE,
 	OPT_CPUS, OPT_MEMORY, OPT_PIDS, OPT_DISK, OPT_TIMEOUT, OPT_CPU_TIME,
 	OPT_NET, OPT_IMAGE, OPT_AS_ROOT, OPT_NAME, OPT_ID, OPT_ON, OPT_TENANT, OPT_JSON,
-	OPT_STRICT, OPT_APPLY, OPT_ARTIFACT, OPT_HELP
+	OPT_STRICT, OPT_APPLY, OPT_ARTIFACT, OPT_CACHE, OPT_HELP
 };
 
 static const struct option longs[] = {
@@ -32,6 +33,7 @@ static const struct option longs[] = {
 	{ "strict", no_argument, NULL, OPT_STRICT },
 	{ "apply", no_argument, NULL, OPT_APPLY },
 	{ "artifact", required_argument, NULL, OPT_ARTIFACT },
+	{ "cache", required_argument, NULL, OPT_CACHE },
 	{ "stdin", no_argument, NULL, 'i' },
 	{ "tty", no_argument, NULL, 't' },
 	{ "env", required_argument, NULL, 'e' },
@@ -285,6 +287,20 @@ add_artifact(struct run_opts *o, const char *arg)
 	return (0);
 }
 
+/* Where it is depends on the tree: see cache_opts.h. */
+static int
+add_cache(struct run_opts *o, const char *arg)
+{
+	if (o->ncaches == LIMIT_CACHES)
+		return (out_usage("--cache: at most %d", LIMIT_CACHES));
+	if (cache_name_check(arg) == -1)
+		return (out_usage("--cache %s: needs NAME=PATH, with 1 to %d "
+		    "of A-Z, a-z, 0-9, '.', '_' and '-' in NAME, a letter or "
+		    "digit first", arg, LIMIT_NAME));
+	o->caches[o->ncaches++] = arg;
+	return (0);
+}
+
 static int
 set_option(struct run_opts *o, int opt, const char *arg)
 {
@@ -326,6 +342,8 @@ set_option(struct run_opts *o, int opt, const char *arg)
 		return (0);
 	case OPT_ARTIFACT:
 		return (add_artifact(o, arg));
+	case OPT_CACHE:
+		return (add_cache(o, arg));
 	case OPT_APPLY:
 		o->apply = 1;
 		return (0);

@@ -32,6 +32,8 @@ struct run_opts {
 	const char *id;         /* --id */
 	const char **artifacts; /* --artifact, as given; owned array */
 	size_t nartifacts;
+	const char *caches[LIMIT_CACHES];       /* --cache, as given */
+	size_t ncaches;
 };
 
 /**

@@ -10,6 +10,7 @@
 
 #include <sodium.h>
 
+#include "cache_opts.h"
 #include "lib/content.h"
 #include "lib/io.h"
 #include "lib/text.h"
@@ -152,19 +153,24 @@ submit_spec(struct submit *sub, const struct submit_facts *f)
 	    .workdir = (char *)(uintptr_t)f->workdir,
 	    .label = (char *)(uintptr_t)o->label,
 	    .image = (char *)(uintptr_t)o->image,
-	    .commit = (char *)(uintptr_t)f->commit,
-	    .project = (char *)(uintptr_t)f->project };
+	    .commit = (char *)(uintptr_t)f->commit };
+	char project[LIMIT_NAME + 1];
 	uint8_t *buf;
 	size_t len;
 	int rc;
 
+	cache_project(f->root, project);
+	/* What nothing depends on is not told. */
+	if (o->ncaches > 0 && project[0] != '\0')
+		sp.project = project;
 	objtab_free(sub->extra);
 	sub->extra = objtab_new();
 	if (f->content != NULL)
 		memcpy(sp.content, f->content, sizeof(sp.content));
 	if (sub->extra == NULL || (sp.env = env_names(o)) == NULL)
 		return (EXIT_OURS);
-	if ((rc = fill_rules(o, f, &sp)) == 0) {
+	if ((rc = cache_spec(o, f->root, &sp)) == 0 &&
+	    (rc = fill_rules(o, f, &sp)) == 0) {
 		drop_whole(&sp);
 		rc = pack_spec(&sp, &buf, &len);
 	}

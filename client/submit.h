@@ -27,7 +27,6 @@ struct submit_facts {
 	const char *root;       /* of the tree, "" without one */
 	const char *workdir;    /* relative to it */
 	const char *commit;
-	const char *project;
 	const struct rules *rules;      /* all that matter to the tree */
 	const uint8_t *content; /* 32 bytes: its content digest */
 };

@@ -89,11 +89,11 @@ _errand_run() {
 		_errand_reply -W "none host" -- "$cur"
 		return ;;
 	--cpus | --memory | --pids | --disk | --timeout | --cpu-time | \
-	--name | --id)
+	--name | --id | --cache)
 		return ;;
 	esac
 	_errand_reply -W "-d --detach -n --dry-run -C --root -w --workdir --no-snapshot
-	    --include-all --strict --apply --artifact -i --stdin
+	    --include-all --strict --apply --artifact --cache -i --stdin
 	    -t --tty -e --env --passenv --env-file --cpus
 	    --memory --pids --disk --timeout --cpu-time --net --image --as-root
 	    --name --id --on --tenant -q --quiet -v --verbose --json --help

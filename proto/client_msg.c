@@ -83,8 +83,9 @@ static const struct field get_fields[] = {
 static MAP(get_map, T, errand__client__get__descriptor, get_fields, NULL);
 
 static const struct field admin_fields[] = {
-	UINT(admin, SNAP_ADMIN_STATUS, SNAP_ADMIN_TENANT_SET),
+	UINT(admin, SNAP_ADMIN_STATUS, SNAP_ADMIN__MAX - 1),
 	SUB(tenant, 0, &tenant_info_map),
+	SUB(cache, 0, &cache_info_map),
 };
 
 static int
@@ -197,9 +198,10 @@ static const struct field info_fields[] = {
 static MAP(info_map, T, errand__client__info__descriptor, info_fields, NULL);
 
 static const struct field admin_reply_fields[] = {
-	UINT(admin, SNAP_ADMIN_STATUS, SNAP_ADMIN_TENANT_SET),
+	UINT(admin, SNAP_ADMIN_STATUS, SNAP_ADMIN__MAX - 1),
 	OWN(status, &admin_status_map),
 	OWN_ARRAY(tenants, ntenants, LIMIT_TENANTS, &tenant_info_map),
+	OWN_ARRAY(caches, ncaches, LIMIT_CACHE_LIST, &cache_info_map),
 };
 static MAP(admin_reply_map, T, errand__client__admin_reply__descriptor,
     admin_reply_fields, NULL);
@@ -284,7 +286,10 @@ client_reply_done(struct client_reply *r)
 {
 	free(r->status);
 	free(r->tenants);
+	free(r->caches);
 	free(r->care);
+	r->caches = NULL;
+	r->ncaches = 0;
 	r->care = NULL;
 	r->status = NULL;
 	r->tenants = NULL;

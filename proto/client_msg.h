@@ -79,6 +79,7 @@ struct client_open {
 	uint8_t no_wait;                /* KILL: deliver only */
 	uint8_t admin;                  /* ADMIN: enum snap_admin */
 	struct tenant_info tenant;      /* ADMIN */
+	struct cache_info cache;        /* ADMIN */
 	uint8_t task;                   /* CARE: enum care_task */
 	uint8_t take;                   /* INPUT: from whoever has it */
 	uint16_t rows, cols;            /* WINDOW */
@@ -113,6 +114,8 @@ struct client_reply {
 					 * caller: client_reply_done */
 	uint32_t ntenants;
 	struct tenant_info *tenants;    /* ADMIN; owned likewise */
+	uint32_t ncaches;
+	struct cache_info *caches;      /* ADMIN; owned likewise */
 	struct care *care;              /* CARE; owned likewise */
 };
 

@@ -151,6 +151,19 @@ static const struct field image_fields[] = {
 MAP(image_map, struct job_image, errand__record__image__descriptor,
     image_fields, NULL);
 
+#define T struct cache_use
+static const struct field cache_use_fields[] = {
+	NAME(name, 1),
+	BOOL(restored),
+	BOOL(saved),
+	BOOL(unchanged),
+	UINT(bytes, 0, BIG),
+	TEXT(note),
+};
+#undef T
+static MAP(cache_use_map, struct cache_use,
+    errand__record__cache_use__descriptor, cache_use_fields, NULL);
+
 #define T struct job_result
 static const struct field result_fields[] = {
 	BOOL(ran),
@@ -166,6 +179,7 @@ static const struct field result_fields[] = {
 	SUB(usage, 0, &usage_map),
 	SUB(log, 0, &log_map),
 	SUB(changes, 0, &changes_map),
+	ARRAY(caches, ncaches, LIMIT_CACHES, &cache_use_map),
 };
 #undef T
 MAP(result_map, struct job_result, errand__record__result__descriptor,
@@ -192,6 +206,7 @@ static const struct field record_fields[] = {
 	UINT(receipt_sequence, 0, BIG),
 	BLOB(receipt_digest, 0),
 	BOOL(cleanup),
+	ARRAY(caches, ncaches, LIMIT_CACHES, &cache_use_map),
 };
 #undef T
 MAP(record_map, struct job_record, errand__record__job_record__descriptor,
@@ -228,6 +243,7 @@ static const struct field receipt_fields[] = {
 	SUB(log, 0, &log_map),
 	SUB(changes, 0, &changes_map),
 	BOOL(cleanup),
+	ARRAY(caches, ncaches, LIMIT_CACHES, &cache_use_map),
 };
 #undef T
 MAP(receipt_map, struct receipt, errand__record__receipt__descriptor,

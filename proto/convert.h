@@ -20,6 +20,7 @@ extern const struct map result_map;
 extern const struct map record_map;             /* struct job_record */
 extern const struct map receipt_map;            /* struct receipt */
 extern const struct map tenant_info_map;
+extern const struct map cache_info_map;
 extern const struct map used_map;
 extern const struct map admin_status_map;
 extern const struct map client_hello_map;

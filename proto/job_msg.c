@@ -48,6 +48,8 @@ static const struct field run_fields[] = {
 	SUB(u.run.limits, 0, &limits_map),
 	UINT(u.run.rows, 0, UINT16_MAX),
 	UINT(u.run.cols, 0, UINT16_MAX),
+	UINT(u.run.cache_bytes, 0, BIG),
+	UINT(u.run.cache_total, 0, BIG),
 };
 static MAP(run_map, T, errand__job__run__descriptor, run_fields, NULL);
 

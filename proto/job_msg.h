@@ -61,6 +61,8 @@ struct job_run {
 	uint64_t spec_len;
 	struct job_limits limits;
 	uint16_t rows, cols;    /* of its terminal, at first */
+	uint64_t cache_bytes;   /* one of its caches may hold */
+	uint64_t cache_total;   /* all of the tenant's may hold */
 };
 
 struct job_msg {

@@ -8,6 +8,8 @@
 
 #include <sodium.h>
 
+#include "lib/cachedir.h"
+#include "lib/cachepath.h"
 #include "lib/rules.h"
 #include "proto/arena.h"
 #include "proto/edge.h"
@@ -60,6 +62,37 @@ artifact_valid(const ProtobufCBinaryData *s)
 }
 
 static int
+cache_valid(const Errand__Record__CacheSpec *c)
+{
+	return (c->base.n_unknown_fields == 0 && cachedir_name_valid(c->name) &&
+	    cachepath_valid((const char *)c->path.data, c->path.len));
+}
+
+/* Each is by itself, and the project that they are of can be told. */
+static int
+caches_valid(const Spec *m)
+{
+	size_t i, j;
+
+	if (m->n_caches > LIMIT_CACHES ||
+	    (m->n_caches > 0 && strlen(m->project) > LIMIT_NAME))
+		return (0);
+	for (i = 0; i < m->n_caches; i++) {
+		if (!cache_valid(m->caches[i]))
+			return (0);
+		for (j = 0; j < i; j++)
+			if (strcmp(m->caches[i]->name,
+			    m->caches[j]->name) == 0 || cachepath_overlap(
+			    (const char *)m->caches[i]->path.data,
+			    m->caches[i]->path.len,
+			    (const char *)m->caches[j]->path.data,
+			    m->caches[j]->path.len))
+				return (0);
+	}
+	return (1);
+}
+
+static int
 spec_valid(const Spec *m)
 {
 	size_t i;
@@ -79,7 +112,7 @@ spec_valid(const Spec *m)
 	for (i = 0; i < m->n_env; i++)
 		if (!env_name_valid(&m->env[i]))
 			return (0);
-	return (workdir_valid(&m->workdir) &&
+	return (workdir_valid(&m->workdir) && caches_valid(m) &&
 	    strlen(m->label) <= LIMIT_NAME && edge_name_valid(m->label) &&
 	    strlen(m->commit) <= LIMIT_NAME && edge_name_valid(m->commit) &&
 	    strlen(m->project) < LIMIT_TEXT && edge_name_valid(m->project) &&
@@ -103,6 +136,31 @@ borrow_all(struct arena *a, char **v, size_t n)
 }
 
 static int
+caches_borrow(const struct job_spec *s, struct arena *a, Spec *m)
+{
+	Errand__Record__CacheSpec *c;
+	size_t i;
+
+	if (s->ncaches > LIMIT_CACHES) {
+		errno = EINVAL;
+		return (-1);
+	}
+	if ((m->n_caches = s->ncaches) == 0)
+		return (0);
+	if ((m->caches = arena_take(a, s->ncaches * sizeof(*m->caches))) ==
+	    NULL || (c = arena_take(a, s->ncaches * sizeof(*c))) == NULL)
+		return (-1);
+	for (i = 0; i < s->ncaches; i++) {
+		errand__record__cache_spec__init(&c[i]);
+		c[i].name = (char *)(uintptr_t)s->caches[i].name;
+		c[i].path.data = (uint8_t *)(uintptr_t)s->caches[i].path;
+		c[i].path.len = strlen(s->caches[i].path);
+		m->caches[i] = &c[i];
+	}
+	return (0);
+}
+
+static int
 spec_fill(const struct job_spec *s, struct arena *a, Spec *m)
 {
 	errand__record__job_spec__init(m);
@@ -117,7 +175,7 @@ spec_fill(const struct job_spec *s, struct arena *a, Spec *m)
 	if ((m->argv = borrow_all(a, s->argv, s->argc)) == NULL ||
 	    (m->env = borrow_all(a, s->env, s->nenv)) == NULL ||
 	    (m->artifacts = borrow_all(a, s->artifacts, s->nartifacts)) ==
-	    NULL)
+	    NULL || caches_borrow(s, a, m) == -1)
 		return (-1);
 	m->rules.data = s->rules;
 	m->rules.len = s->rules_len;
@@ -208,6 +266,22 @@ own_optional(const char *s, char **out)
 	return ((*out = strdup(s)) == NULL ? -1 : 0);
 }
 
+/* Their lengths were checked. */
+static void
+caches_take(const Spec *m, struct job_spec *s)
+{
+	size_t i;
+
+	s->ncaches = m->n_caches;
+	for (i = 0; i < m->n_caches; i++) {
+		memcpy(s->caches[i].name, m->caches[i]->name,
+		    strlen(m->caches[i]->name) + 1);
+		memcpy(s->caches[i].path, m->caches[i]->path.data,
+		    m->caches[i]->path.len);
+		s->caches[i].path[m->caches[i]->path.len] = '\0';
+	}
+}
+
 static int
 spec_take(const Spec *m, struct job_spec *s)
 {
@@ -229,6 +303,7 @@ spec_take(const Spec *m, struct job_spec *s)
 	}
 	if (m->content.len == sizeof(s->content))
 		memcpy(s->content, m->content.data, sizeof(s->content));
+	caches_take(m, s);
 	return (0);
 
 err0:

@@ -107,6 +107,16 @@ struct job_changes {
 	                           directory, all below is left out uncounted */
 };
 
+/* What came of one of a job's caches. */
+struct cache_use {
+	char name[LIMIT_NAME + 1];
+	uint8_t restored;       /* it began with what a job had saved */
+	uint8_t saved;
+	uint8_t unchanged;      /* there was nothing to save */
+	uint64_t bytes;         /* of what was saved, or else found */
+	char note[160];         /* why it was not saved, or not restored */
+};
+
 /* What the submitter says; checked by type and range only. */
 struct job_submit {
 	uint8_t idem[16];       /* idempotency id */
@@ -142,6 +152,8 @@ struct job_result {
 	struct job_usage usage; /* from wait4, where no cgroup knows better */
 	struct job_log log;
 	struct job_changes changes;
+	uint32_t ncaches;
+	struct cache_use caches[LIMIT_CACHES];
 };
 
 struct job_record {
@@ -161,6 +173,14 @@ struct job_record {
 	uint64_t receipt_sequence;      /* 0: none */
 	uint8_t receipt_digest[32];
 	uint8_t cleanup;                /* nothing of the job is left */
+	uint32_t ncaches;
+	struct cache_use caches[LIMIT_CACHES];
+};
+
+/* One cache that a job asks for. */
+struct cache_spec {
+	char name[LIMIT_NAME + 1];      /* as cachedir.h wants it */
+	char path[LIMIT_CACHE_PATH];    /* as cachepath.h wants it */
 };
 
 /* The part of a job that only its submitter and its sandbox read. */
@@ -182,6 +202,10 @@ struct job_spec {
 	char **artifacts;       /* relative to the workspace, not "" */
 	uint8_t content[32];    /* content digest of the tree; zero: not told */
 	char *image;            /* as in struct job_submit, or NULL */
+	/* Names and paths are apart from each other.  The project they are of
+	 * is then at most LIMIT_NAME bytes. */
+	size_t ncaches;         /* LIMIT_CACHES at most */
+	struct cache_spec caches[LIMIT_CACHES];
 };
 
 /*

@@ -31,5 +31,8 @@
 #define LIMIT_PROCS             64      /* processes in a status report */
 #define LIMIT_CARE_BYTES        (1024 * 1024)   /* of a backup, at once */
 #define LIMIT_TENANTS           4096
+#define LIMIT_CACHES            8       /* of one job: each is a mount */
+#define LIMIT_CACHE_PATH        256     /* where it is in the sandbox */
+#define LIMIT_CACHE_LIST        16      /* in one answer to an operator */
 
 #endif /* !ERRAND_LIMITS_H */

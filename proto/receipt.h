@@ -43,6 +43,8 @@ struct receipt {
 	struct job_log log;
 	struct job_changes changes;     /* root after, count, digest */
 	uint8_t cleanup;                /* complete */
+	uint32_t ncaches;
+	struct cache_use caches[LIMIT_CACHES];
 	struct job_spec spec;           /* after receipt_open of a whole file */
 };
 

@@ -50,11 +50,23 @@ MAP(tenant_info_map, T, errand__snapshot__tenant_info__descriptor,
 int
 admin_tenant_check(unsigned int verb, const struct tenant_info *t)
 {
-	if (verb != SNAP_ADMIN_TENANT_SHOW &&
-	    verb != SNAP_ADMIN_TENANT_ADD && verb != SNAP_ADMIN_TENANT_SET)
+	if (verb < SNAP_ADMIN_TENANT_SHOW || verb == SNAP_ADMIN_STORE_REBUILD)
 		return (0);
 	return (t->name[0] != '\0' ? 0 : -1);
 }
+
+#define T struct cache_info
+static const struct field cache_info_fields[] = {
+	NAME(project, 0),
+	NAME(name, 0),
+	UINT(bytes, 0, BIG),
+	UINT(entries, 0, BIG),
+	UINT(saved_us, 0, BIG),
+	UINT(used_us, 0, BIG),
+};
+MAP(cache_info_map, T, errand__snapshot__cache_info__descriptor,
+    cache_info_fields, NULL);
+#undef T
 
 #define T struct proc_info
 static const struct field proc_info_fields[] = {
@@ -203,9 +215,10 @@ static const struct field live_fields[] = {
 static MAP(live_map, T, errand__snapshot__live__descriptor, live_fields, NULL);
 
 static const struct field admin_fields[] = {
-	UINT(u.admin.verb, SNAP_ADMIN_STATUS, SNAP_ADMIN_TENANT_SET),
+	UINT(u.admin.verb, SNAP_ADMIN_STATUS, SNAP_ADMIN__MAX - 1),
 	SUB(u.admin.tenant, 0, &tenant_info_map),
 	UINT(u.admin.after, 0, UINT32_MAX),
+	SUB(u.admin.cache, 0, &cache_info_map),
 };
 
 static int
@@ -219,10 +232,12 @@ static MAP(admin_map, T, errand__snapshot__admin__descriptor, admin_fields,
     admin_check);
 
 static const struct field admin_ok_fields[] = {
-	UINT(u.admin_ok.verb, SNAP_ADMIN_STATUS, SNAP_ADMIN_TENANT_SET),
+	UINT(u.admin_ok.verb, SNAP_ADMIN_STATUS, SNAP_ADMIN__MAX - 1),
 	SUB(u.admin_ok.status, 0, &admin_status_map),
 	ARRAY(u.admin_ok.tenants, u.admin_ok.ntenants, TENANTS_MAX,
 	    &tenant_info_map),
+	ARRAY(u.admin_ok.caches, u.admin_ok.ncaches, LIMIT_CACHE_LIST,
+	    &cache_info_map),
 };
 static MAP(admin_ok_map, T, errand__snapshot__admin_ok__descriptor,
     admin_ok_fields, NULL);

@@ -48,7 +48,8 @@ enum snap_input_end {
 enum snap_admin {
 	SNAP_ADMIN_STATUS = 1, SNAP_ADMIN_TENANT_LIST, SNAP_ADMIN_TENANT_SHOW,
 	SNAP_ADMIN_TENANT_ADD, SNAP_ADMIN_STORE_REBUILD,
-	SNAP_ADMIN_TENANT_SET
+	SNAP_ADMIN_TENANT_SET, SNAP_ADMIN_CACHE_LIST, SNAP_ADMIN_CACHE_RM,
+	SNAP_ADMIN__MAX
 };
 
 /* Live states in one reply.  More active jobs than this are not shown. */
@@ -98,6 +99,14 @@ struct tenant_info {            /* ADMIN: asked for and shown */
 	uint32_t given;         /* SET: TENANT_... */
 	uint8_t has_used;       /* SHOW */
 	struct tenant_used used;
+};
+
+/* A tenant's cache, see lib/cachedir.h. */
+struct cache_info {
+	char project[LIMIT_NAME + 1];
+	char name[LIMIT_NAME + 1];
+	uint64_t bytes, entries;
+	uint64_t saved_us, used_us;     /* real time */
 };
 
 struct proc_info {
@@ -193,14 +202,21 @@ struct snap_msg {
 		} live;                 /* OK of LIVE */
 		struct {
 			uint8_t verb;           /* enum snap_admin */
-			struct tenant_info tenant; /* ADD, SHOW: name */
+			struct tenant_info tenant; /* ADD, SHOW: name;
+						 * CACHE_LIST: .id are to be
+						 * left out */
 			uint32_t after;         /* LIST: ids above this */
+			struct cache_info cache; /* CACHE_RM: project and name;
+						 * "" both: any */
 		} admin;
 		struct {                /* OK of ADMIN */
 			uint8_t verb;
 			struct admin_status status;
 			uint32_t ntenants;      /* LIST: at most 32 a reply */
 			struct tenant_info tenants[32];
+			uint32_t ncaches;       /* CACHE_LIST, CACHE_RM: those
+						 * that are, or were */
+			struct cache_info caches[LIMIT_CACHE_LIST];
 		} admin_ok;
 		struct {                /* JOB */
 			char job[JOB_ID_LEN + 1];

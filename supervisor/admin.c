@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "admin.h"
+#include "cache_admin.h"
 #include "cgroup.h"
 #include "child.h"
 #include "config.h"
@@ -420,8 +421,9 @@ on_add(struct conn *c, struct sup *sup, const struct snap_msg *m)
 	memcpy(tc.uids, ti->uids, sizeof(tc.uids));
 	tc.slots = ti->slots;
 	tc.net_host = ti->net_host;
-	tc.keep = (struct keep_conf){ ti->store_bytes, ti->store_objects,
-	    ti->jobs, ti->log_bytes, ti->keep_us };
+	tc.keep = (struct keep_conf){ .store = ti->store_bytes,
+	    .objects = ti->store_objects, .jobs = ti->jobs,
+	    .logs = ti->log_bytes, .keep_us = ti->keep_us };
 	tc.limits = ti->limits;
 	if (sup->cfg->rootless)
 		(void)err_set(&err, ERR_DENIED, "a rootless daemon has one "
@@ -453,6 +455,8 @@ static void (*const verbs[])(struct conn *, struct sup *,
 	[SNAP_ADMIN_TENANT_ADD] = on_add,
 	[SNAP_ADMIN_STORE_REBUILD] = on_rebuild,
 	[SNAP_ADMIN_TENANT_SET] = on_set,
+	[SNAP_ADMIN_CACHE_LIST] = cache_admin,
+	[SNAP_ADMIN_CACHE_RM] = cache_admin,
 };
 
 void

@@ -224,6 +224,7 @@ check_word(cfg_t *cfg, cfg_opt_t *opt)
 	OPT_STR("log"), OPT_INT("changes")
 #define OPTS_KEEP                                               \
 	OPT_STR("store"), OPT_STR("logs"), OPT_STR("keep"),     \
+	OPT_STR("cache_size"), OPT_STR("cache_total"),          \
 	OPT_INT("objects"), OPT_INT("jobs")
 
 struct check {
@@ -239,6 +240,8 @@ struct check {
 	{ sec "|changes", check_bound }
 #define CHECKS_KEEP(sec)                                                \
 	{ sec "store", check_size }, { sec "logs", check_size },        \
+	{ sec "cache_size", check_size },                               \
+	{ sec "cache_total", check_size },                              \
 	{ sec "keep", check_duration }, { sec "objects", check_bound }, \
 	{ sec "jobs", check_bound }
 
@@ -353,6 +356,8 @@ take_keep(cfg_t *sec, struct keep_conf *k)
 	take_size(sec, "store", &k->store);
 	take_size(sec, "logs", &k->logs);
 	take_duration(sec, "keep", &k->keep_us);
+	take_size(sec, "cache_size", &k->cache_size);
+	take_size(sec, "cache_total", &k->cache_total);
 	take_u64(sec, "objects", &k->objects);
 	take_u64(sec, "jobs", &k->jobs);
 }

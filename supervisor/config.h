@@ -20,6 +20,8 @@ struct keep_conf {
 	uint64_t jobs;          /* that are kept */
 	uint64_t logs;          /* bytes */
 	uint64_t keep_us;       /* an ended job */
+	uint64_t cache_size;    /* bytes of one of its caches */
+	uint64_t cache_total;   /* of all of them */
 };
 
 /* image "NAME" { path = ... } */

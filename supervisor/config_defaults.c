@@ -120,6 +120,8 @@ config_defaults(struct config *c)
 		.jobs = 10000,
 		.logs = 16384 * MIB,
 		.keep_us = 14 * 24 * HOUR,
+		.cache_size = 4096 * MIB,
+		.cache_total = 16384 * MIB,
 	};
 	c->client_lease_us = 60 * UINT64_C(1000000);
 	c->defaults = (struct job_limits){

@@ -47,6 +47,11 @@ keep_text(FILE *f, const struct keep_conf *k)
 		fprintf(f, "logs = \"%" PRIu64 "\"\n", k->logs);
 	if (k->keep_us != 0)
 		fprintf(f, "keep = \"%" PRIu64 "s\"\n", k->keep_us / 1000000);
+	if (k->cache_size != 0)
+		fprintf(f, "cache_size = \"%" PRIu64 "\"\n", k->cache_size);
+	if (k->cache_total != 0)
+		fprintf(f, "cache_total = \"%" PRIu64 "\"\n",
+		    k->cache_total);
 }
 
 char *

@@ -245,6 +245,8 @@ result_take(struct job *j)
 	j->rec.phases.collect = r->collect_us;
 	j->rec.log = r->log;
 	j->rec.changes = r->changes;
+	j->rec.ncaches = r->ncaches;
+	memcpy(j->rec.caches, r->caches, sizeof(j->rec.caches));
 	if (r->err.code != ERR_NONE && j->fault.code == ERR_NONE)
 		j->fault = r->err;
 	/* What could not be collected is no fault of the job's end. */

@@ -142,6 +142,7 @@ static int
 run_send(struct job *j, const int *fds)
 {
 	size_t n = fds[RUN_VALUES] == -1 ? 2 : 3;
+	struct keep_conf keep;
 	struct job_msg m;
 
 	memset(&m, 0, sizeof(m));
@@ -158,6 +159,9 @@ run_send(struct job *j, const int *fds)
 	m.u.run.spec = j->rec.submit.spec;
 	m.u.run.spec_len = j->rec.submit.spec_len;
 	m.u.run.limits = j->rec.limits;
+	tenant_keep(j->sup->tenants, j->tenant, &keep);
+	m.u.run.cache_bytes = keep.cache_size;
+	m.u.run.cache_total = keep.cache_total;
 	return (sandbox_send(j->box, &m, fds, n));
 }
 

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "cgroup.h"
+#include "lib/cachedir.h"
 #include "lib/io.h"
 #include "lib/log.h"
 #include "lib/text.h"
@@ -328,8 +329,8 @@ workdir_priv(int work, uint32_t uid, uint32_t gid)
 	return (0);
 }
 
-static int
-become(uint32_t uid, uint32_t gid)
+int
+become_priv(uint32_t uid, uint32_t gid)
 {
 	if (geteuid() != 0)
 		return (0);     /* rootless: it is ours */
@@ -344,15 +345,18 @@ static void __attribute__((noreturn))
 remover(int work, uint32_t uid, uint32_t gid, const char *job)
 {
 	char path[32];
-	int fd;
+	int fd, caches;
 
 	if (dup2(work, 3) == -1 || close_range(4, ~0U, 0) == -1 ||
-	    become(uid, gid) == -1)
+	    become_priv(uid, gid) == -1)
 		_exit(1);
 	snprintf(path, sizeof(path), "%" PRIu32 "/jobs", uid);
 	fd = openat(3, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd == -1 || io_remove_tree(fd, job) == -1)
 		log_warn("job %s: its work directory", job);
+	if (fd != -1 && (caches = openat(fd, "../caches",
+	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) != -1)
+		cachedir_sweep(caches);
 	_exit(0);
 }
 
@@ -382,13 +386,16 @@ jobs_sweep(int work, const char *name)
 {
 	struct dirent *d;
 	DIR *dir;
-	int tenant, fd;
+	int tenant, fd, caches;
 
 	if ((tenant = openat(work, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
 	    O_CLOEXEC)) == -1)
 		return;
 	fd = openat(tenant, "jobs", O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
 	    O_CLOEXEC);
+	if ((caches = cachedir_open(tenant, 0)) != -1)
+		cachedir_sweep(caches);
+	io_close(&caches);
 	io_close(&tenant);
 	if (fd == -1 || (dir = fdopendir(fd)) == NULL) {
 		io_close(&fd);

@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "proto/limits.h"
+
 struct cgroup;
 
 /*
@@ -68,5 +70,24 @@ void workdir_remove_priv(int, uint32_t, uint32_t, const char *);
 
 /* Remove what jobs of a former daemon left in every UID/jobs/. */
 void workdir_sweep_priv(int);
+
+/* In a process that was forked for it: have a tenant's rights only.  0 or -1. */
+int become_priv(uint32_t, uint32_t);
+
+/* What is asked of a tenant's caches. */
+struct caches_ask {
+	uint8_t remove;         /* those that fit */
+	uint32_t skip;          /* so many that fit are not told */
+	uint8_t any;            /* all fit, else these: */
+	char project[LIMIT_NAME + 1];
+	char name[LIMIT_NAME + 1];
+};
+
+/**
+ * caches_priv(work, uid, gid, ask):
+ * Have a tenant's caches listed or removed with its own rights.  Return a pipe
+ * from which at most LIMIT_CACHE_LIST struct cache_info can be read, or -1.
+ */
+int caches_priv(int, uint32_t, uint32_t, const struct caches_ask *);
 
 #endif /* !ERRAND_PRIV_H */

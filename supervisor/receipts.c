@@ -43,6 +43,8 @@ receipt_compose(const struct sup *sup, const struct job *j,
 	r->log = rec->log;
 	r->changes = rec->changes;
 	r->cleanup = rec->cleanup;
+	r->ncaches = rec->ncaches;
+	memcpy(r->caches, rec->caches, sizeof(r->caches));
 }
 
 ssize_t

@@ -40,6 +40,8 @@ tenant_keep(const struct tenants *ts, const struct tenant *t,
 	PICK(k, d, jobs);
 	PICK(k, d, logs);
 	PICK(k, d, keep_us);
+	PICK(k, d, cache_size);
+	PICK(k, d, cache_total);
 }
 
 void

@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -41,6 +42,8 @@ struct init {
 	int watch;              /* the command's word about its renames comes
 				 * here, or -1 */
 	int renames;            /* the listener, or -1 */
+	size_t ncaches;
+	dev_t caches[LIMIT_CACHES];
 };
 
 static void
@@ -251,6 +254,22 @@ on_change(struct init *in, const struct init_msg *m, int *fds)
 }
 
 static void
+on_cache(struct init *in, const struct init_msg *m, int *fds)
+{
+	struct init_msg r = { .op = INIT_CACHED };
+	char path[sizeof(m->path)];
+	struct stat st;
+
+	memcpy(path, m->path, sizeof(path));
+	path[sizeof(path) - 1] = '\0';
+	if ((r.number = view_cache(fds[0], path)) == -1)
+		r.number = -errno;
+	else if (in->ncaches < LIMIT_CACHES && stat(path, &st) == 0)
+		in->caches[in->ncaches++] = st.st_dev;
+	tell(in, &r);
+}
+
+static void
 on_signal(struct init *in, const struct init_msg *m, int *fds)
 {
 
@@ -269,6 +288,7 @@ static const struct {
 	{ INIT_MAKE, 5, 5, on_make },
 	{ INIT_PROBE, 0, 0, on_probe },
 	{ INIT_CHANGE, 0, 1, on_change },
+	{ INIT_CACHE, 1, 1, on_cache },
 	{ INIT_SIGNAL, 0, 0, on_signal },
 };
 
@@ -315,7 +335,8 @@ hear_renames(struct init *in, short what)
 {
 
 	if ((what & POLLIN) == 0 ||
-	    rename_watch_serve(in->renames, "/workspace") == -1)
+	    rename_watch_serve(in->renames, "/workspace", in->caches,
+	    in->ncaches) == -1)
 		io_close(&in->renames);
 }
 

@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "preexec.h"
+#include "proto/limits.h"
 #include "view.h"
 
 struct sock_fprog;
@@ -26,6 +27,9 @@ struct sock_fprog;
  *   keeper  CHANGE     + 0 or 1 fd: the mount to put over the workspace; with
  *                      .size, /tmp and its like get so many bytes
  *   init    CHANGED
+ *   keeper  CACHE      + 1 fd: the mount to put at .path
+ *   init    CACHED     .number: so many directories were made on the way; below
+ *                      0: an errno, there is something else in the way
  *   keeper  SIGNAL     deliver to the command
  *   init    FAILED     a step of ours went wrong; it ends
  *   init    DONE       the command has ended
@@ -36,7 +40,7 @@ struct sock_fprog;
 
 enum init_op {
 	INIT_PLACED = 1, INIT_MAKE, INIT_VIEW, INIT_PROBE, INIT_PROVED,
-	INIT_CHANGE, INIT_CHANGED, INIT_SIGNAL, INIT_FAILED, INIT_DONE
+	INIT_CHANGE, INIT_CHANGED, INIT_CACHE, INIT_CACHED, INIT_SIGNAL, INIT_FAILED, INIT_DONE
 };
 
 struct init_msg {
@@ -47,6 +51,7 @@ struct init_msg {
 	uint64_t memory;        /* DONE: peak */
 	uint64_t size;          /* CHANGE */
 	char step[48];          /* FAILED */
+	char path[LIMIT_CACHE_PATH];    /* CACHE */
 };
 
 struct init_start {

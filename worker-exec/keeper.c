@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cache.h"
 #include "collect.h"
 #include "init.h"
 #include "keeper_internal.h"
@@ -280,7 +281,9 @@ settle(struct keeper *k)
 		    strerror(errno));
 		(void)keeper_fault(k, &err);
 	}
+	caches_unmake(k);
 	collect_whole(k);
+	caches_save(k);
 	k->result.collect_us = io_mono_us() - begin;
 	result_say(k);
 }
@@ -340,6 +343,7 @@ keeper_main(const struct prep *p, const struct worker_args *cfg,
 		settle(&k);
 	else if (!k.closed)
 		result_say(&k);
+	caches_free(&k);
 	workspace_remove(&k);
 	_exit(0);
 }

@@ -336,7 +336,10 @@ keeper_hear_init(struct keeper *k)
 		on_proved(k, m.number);
 	else if (m.op == INIT_CHANGED)
 		k->mounted = 1;
-	else if (m.op == INIT_VIEW && nfds == 1 && k->viewfd == -1) {
+	else if (m.op == INIT_CACHED) {
+		k->cached = 1;
+		k->cache_at = m.number;
+	} else if (m.op == INIT_VIEW && nfds == 1 && k->viewfd == -1) {
 		k->viewfd = fd;
 		fd = -1;
 	}

@@ -26,6 +26,7 @@ struct run {
 	struct obj_ref spec;
 	uint64_t spec_len;
 	struct job_limits limits;
+	uint64_t cache_bytes, cache_total;      /* 0: no limit */
 	uint32_t flags;         /* JOBC_RUN_... */
 	uint16_t rows, cols;
 	int store;              /* store channel, until storeclient has it */
@@ -58,6 +59,7 @@ struct keeper {
 	char *argv0;                    /* for sentences */
 	char *workdir;
 	struct keep *keep;              /* which new paths are kept */
+	struct caches *caches;          /* or NULL */
 
 	int chan;               /* errandd */
 	int ctl;                /* pid 1 */
@@ -72,7 +74,8 @@ struct keeper {
 	pid_t init;
 
 	/* of the sandbox */
-	uint8_t mapped, placed, gated, proved, mounted;
+	uint8_t mapped, placed, gated, proved, mounted, cached;
+	int cache_at;           /* pid 1's word about the last cache */
 	/* of the job */
 	uint8_t has_git;        /* a stand-in lies in the upper directory */
 	uint8_t go, handed, told, started, done;

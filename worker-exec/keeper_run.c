@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cache.h"
 #include "command.h"
 #include "gitindex.h"
 #include "gitstub.h"
@@ -46,6 +47,8 @@ keeper_take(struct keeper *k, const struct job_msg *m, int *fds, size_t nfds)
 	r->spec_len = j->spec_len;
 	r->limits = j->limits;
 	r->flags = j->flags;
+	r->cache_bytes = j->cache_bytes;
+	r->cache_total = j->cache_total;
 	r->rows = j->rows;
 	r->cols = j->cols;
 	r->store = fds[0];
@@ -228,7 +231,8 @@ command_get(struct keeper *k)
 	k->workdir = strdup(spec.workdir == NULL ? "" : spec.workdir);
 	fd = (k->keep = keep_new(&spec)) == NULL ? keep_fault(k) :
 	    command_make(k, &spec);
-	if (fd != -1 && git_stand_in(k, &spec) == -1)
+	if (fd != -1 && (git_stand_in(k, &spec) == -1 ||
+	    caches_new(k, &spec) == -1))
 		io_close(&fd);
 	job_spec_done(&spec);
 	if (fd == -1)
@@ -297,8 +301,9 @@ meter(struct keeper *k)
 
 	if (!workspace_soft(k))
 		return (0);
-	if ((s.upper = openat(k->data, "upper", O_RDONLY | O_DIRECTORY |
-	    O_NOFOLLOW | O_CLOEXEC)) == -1)
+	/* With caches, what is written to those too. */
+	if ((s.upper = openat(k->data, k->caches == NULL ? "upper" : ".",
+	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) == -1)
 		return (keeper_fault_step(k, "counting what it writes",
 		    errno));
 	rc = meter_run(&k->meter, &s, fence_meter, k);
@@ -329,7 +334,7 @@ keeper_hand_in(struct keeper *k)
 
 	if ((fd = command_get(k)) == -1)
 		return (-1);
-	if (workspace_change(k) == -1) {
+	if (workspace_change(k) == -1 || caches_mount(k) == -1) {
 		io_close(&fd);
 		return (-1);
 	}

@@ -36,6 +36,7 @@
 #include <unistd.h>
 
 #include "lib/io.h"
+#include "proto/limits.h"
 #include "rename_dir.h"
 #include "rename_watch.h"
 
@@ -252,15 +253,21 @@ answer(int listener, uint64_t id, int error, int go_on)
 	return (ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &r));
 }
 
-/* Is it a directory, on the workspace, under a name that can be renamed? */
+/* Is it a directory on one of these, under a name that can be renamed? */
 static int
-concerns_us(const struct place *p, dev_t dev)
+concerns_us(const struct place *p, const dev_t *devs, size_t n, dev_t *dev)
 {
 	struct stat st;
+	size_t i;
 
-	return (fstatat(p->base, rest(p->path), &st,
-	    AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) &&
-	    st.st_dev == dev);
+	if (fstatat(p->base, rest(p->path), &st, AT_SYMLINK_NOFOLLOW) == -1 ||
+	    !S_ISDIR(st.st_mode))
+		return (0);
+	*dev = st.st_dev;
+	for (i = 0; i < n; i++)
+		if (devs[i] == st.st_dev)
+			return (1);
+	return (0);
 }
 
 /* The job waits until the child has answered; we go on. */
@@ -279,16 +286,17 @@ ask_child(int listener, const struct seccomp_notif *q, struct place *from,
 
 /* 0: somebody answers it; -1: the kernel is to go on. */
 static int
-look(int listener, const struct seccomp_notif *q, dev_t dev)
+look(int listener, const struct seccomp_notif *q, const dev_t *devs, size_t n)
 {
 	struct place from = { .base = -1 }, to = { .base = -1 };
 	uint64_t id = q->id;
 	struct order o;
+	dev_t dev;
 	int rc = -1;
 
 	if (order_read(&q->data, &o) == -1 ||
 	    place_read((pid_t)q->pid, o.sfd, o.spath, &from) == -1 ||
-	    !concerns_us(&from, dev) ||
+	    !concerns_us(&from, devs, n, &dev) ||
 	    place_read((pid_t)q->pid, o.dfd, o.dpath, &to) == -1)
 		goto out;
 	/* All of that was of the process that asked, and not of another one
@@ -302,15 +310,20 @@ out:
 }
 
 int
-rename_watch_serve(int listener, const char *top)
+rename_watch_serve(int listener, const char *top, const dev_t *more, size_t n)
 {
+	dev_t devs[1 + LIMIT_CACHES];
 	struct seccomp_notif q;
 	struct stat st;
+	size_t i;
 
 	memset(&q, 0, sizeof(q));
 	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &q) == -1)
 		return (errno == EINTR || errno == ENOENT ? 0 : -1);
-	if (stat(top, &st) == -1 || look(listener, &q, st.st_dev) == -1)
+	devs[0] = stat(top, &st) == -1 ? 0 : st.st_dev;
+	for (i = 0; i < n && i < LIMIT_CACHES; i++)
+		devs[i + 1] = more[i];
+	if (devs[0] == 0 || look(listener, &q, devs, i + 1) == -1)
 		(void)answer(listener, q.id, 0, 1);
 	return (0);
 }

@@ -11,10 +11,13 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lib/io.h"
 #include "mnt.h"
+#include "proto/limits.h"
 #include "share.h"
 #include "template.h"
 #include "view.h"
@@ -227,4 +230,42 @@ view_change(int tree, uint64_t bytes, const char **step)
 	    mnt_attach(tree, AT_FDCWD, "/workspace") == -1))
 		return (failed(step, "mounting the workspace"));
 	return (0);
+}
+
+/* Open a directory of the view, never through a link; make it if it is not
+ * there. */
+static int
+step_into(int dir, const char *name, int *made)
+{
+	const int how = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	int fd;
+
+	if ((fd = openat(dir, name, how)) != -1 || errno != ENOENT)
+		return (fd);
+	if (mkdirat(dir, name, 0755) == -1)
+		return (-1);
+	(*made)++;
+	return (openat(dir, name, how));
+}
+
+int
+view_cache(int mount, const char *path)
+{
+	char copy[LIMIT_CACHE_PATH], *at = copy, *name;
+	int dir, next, made = 0;
+
+	(void)snprintf(copy, sizeof(copy), "%s", path + strspn(path, "/"));
+	if ((dir = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)) == -1)
+		return (-1);
+	while ((name = strsep(&at, "/")) != NULL) {
+		next = step_into(dir, name, &made);
+		io_close(&dir);
+		if ((dir = next) == -1)
+			return (-1);
+	}
+	if (syscall(SYS_move_mount, mount, "", dir, "",
+	    MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) == -1)
+		made = -1;
+	io_close(&dir);
+	return (made);
 }

@@ -29,4 +29,12 @@ int view_enter(int, const char **);
  */
 int view_change(int, uint64_t, const char **);
 
+/**
+ * view_cache(mount, path):
+ * Put a cache at an absolute path, and make the directories that are missing on
+ * the way.  Return how many those are, or -1 with errno (ENOTDIR: a file or a
+ * link is there).  Nothing of the job may run yet.
+ */
+int view_cache(int, const char *);
+
 #endif /* !ERRAND_EXEC_VIEW_H */

@@ -96,8 +96,10 @@ ask(struct stream *st, const struct client_open *o, uint32_t after)
 
 	m->u.admin.verb = a->verb;
 	m->u.admin.after = after;
-	if (o != NULL)
+	if (o != NULL) {
 		m->u.admin.tenant = o->tenant;
+		m->u.admin.cache = o->cache;
+	}
 	sup_request(st->s->sup, -1, on_admin, st);
 }
 
@@ -143,6 +145,22 @@ send_tenants(struct stream *st, int more)
 	r.tenants = a->tenants;
 	a->n = 0;
 	stream_reply(st, &r, more);
+}
+
+static void
+send_caches(struct stream *st, const struct snap_msg *m)
+{
+	struct cache_info copy[LIMIT_CACHE_LIST];
+	const struct admin *a = st->priv;
+	struct client_reply r;
+
+	memset(&r, 0, sizeof(r));
+	memcpy(copy, m->u.admin_ok.caches, sizeof(copy));
+	r.kind = CLIENT_ADMIN_REPLY;
+	r.admin = a->verb;
+	r.ncaches = m->u.admin_ok.ncaches;
+	r.caches = copy;
+	stream_reply(st, &r, 0);
 }
 
 static void
@@ -209,6 +227,10 @@ on_admin(void *cookie, const struct snap_msg *m, int *fd)
 		break;
 	case SNAP_ADMIN_TENANT_LIST:
 		list_page(st, m);
+		break;
+	case SNAP_ADMIN_CACHE_LIST:
+	case SNAP_ADMIN_CACHE_RM:
+		send_caches(st, m);
 		break;
 	default:
 		a->n = m->u.admin_ok.ntenants;

@@ -207,8 +207,11 @@ probe_own(const struct field *f, uint8_t *plain, enum probe_how how)
 
 	if (f->kind == F_OWN)
 		n = 1;
-	else
+	else {
+		if (n > f->max)
+			n = (uint32_t)f->max;
 		memcpy(plain + f->count, &n, sizeof(n));
+	}
 	if (n == 0)
 		return;
 	p = calloc(n, f->sub->size);

@@ -26,6 +26,8 @@ sample(void)
 		.nartifacts = 2, .artifacts = artifacts_small,
 		.content = { 1, 2 },
 		.image = (char *)(uintptr_t)"debian-12.1_x",
+		.ncaches = 2, .caches = { { "ccache", "/home/runner/.ccache" },
+		    { "out", "/workspace/a/b" } },
 	};
 
 	return (s);
@@ -85,6 +87,52 @@ what_is_kept(void **state)
 	free(s.rules);
 }
 
+static int
+packs_cache(const char *name, const char *path)
+{
+	struct job_spec s = sample();
+
+	snprintf(s.caches[1].name, sizeof(s.caches[1].name), "%s", name);
+	snprintf(s.caches[1].path, sizeof(s.caches[1].path), "%s", path);
+	return (packs(&s));
+}
+
+static void
+caches(void **state)
+{
+	struct job_spec s = sample();
+	char project[LIMIT_NAME + 2];
+	size_t i;
+
+	(void)state;
+	assert_int_equal(packs_cache("a", "/tmp/a"), 1);
+	assert_int_equal(packs_cache("", "/tmp/a"), 0);
+	assert_int_equal(packs_cache(".a", "/tmp/a"), 0);
+	assert_int_equal(packs_cache("a", "tmp/a"), 0);
+	assert_int_equal(packs_cache("a", "/tmp"), 0);
+	assert_int_equal(packs_cache("a", "/workspace/../etc"), 0);
+	assert_int_equal(packs_cache("a", "/etc/x"), 0);
+	assert_int_equal(packs_cache("ccache", "/tmp/a"), 0);
+	assert_int_equal(packs_cache("a", "/home/runner/.ccache"), 0);
+	assert_int_equal(packs_cache("a", "/home/runner/.ccache/b"), 0);
+	assert_int_equal(packs_cache("a", "/home/runner/.ccacheb"), 1);
+	memset(project, 'p', sizeof(project));
+	project[LIMIT_NAME + 1] = '\0';
+	s.project = project;
+	assert_int_equal(packs(&s), 0);
+	project[LIMIT_NAME] = '\0';
+	assert_int_equal(packs(&s), 1);
+	for (i = 0; i < LIMIT_CACHES; i++) {
+		snprintf(s.caches[i].name, sizeof(s.caches[i].name), "c%zu", i);
+		snprintf(s.caches[i].path, sizeof(s.caches[i].path),
+		    "/tmp/%zu", i);
+	}
+	s.ncaches = LIMIT_CACHES;
+	assert_int_equal(packs(&s), 1);
+	s.ncaches++;
+	assert_int_equal(packs(&s), 0);
+}
+
 static void
 image_names(void **state)
 {
@@ -126,6 +174,10 @@ round_trip(void **state)
 	assert_memory_equal(out.rules, rules_small, 6);
 	assert_int_equal(out.nartifacts, 2);
 	assert_string_equal(out.artifacts[1], artifacts_small[1]);
+	assert_int_equal(out.ncaches, 2);
+	assert_string_equal(out.caches[0].name, "ccache");
+	assert_string_equal(out.caches[0].path, "/home/runner/.ccache");
+	assert_string_equal(out.caches[1].name, "out");
 	assert_memory_equal(out.content, s.content, 32);
 	assert_string_equal(out.image, s.image);
 	job_spec_done(&out);
@@ -213,6 +265,7 @@ names(void **state)
 	memset(project, 'p', sizeof(project));
 	project[LIMIT_TEXT] = '\0';
 	s.project = project;
+	s.ncaches = 0;
 	assert_int_equal(packs(&s), 0);
 	project[LIMIT_TEXT - 1] = '\0';
 	assert_int_equal(packs(&s), 1);
@@ -338,6 +391,7 @@ main(void)
 		cmocka_unit_test(image_names),
 		cmocka_unit_test(round_trip),
 		cmocka_unit_test(what_is_kept),
+		cmocka_unit_test(caches),
 		cmocka_unit_test(workdirs),
 		cmocka_unit_test(names),
 		cmocka_unit_test(counts),

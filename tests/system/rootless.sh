@@ -52,6 +52,15 @@ run e -q --timeout 1 -- sleep 100
 is "$rc" 143 'and the time limit'
 run e -q --net host -- true
 like "$rc" '^(0|120)$' '--net host is allowed or refused, not ignored'
+e -q --cache c=out -- sh -c 'echo 1 >out/f; mkdir out/d; ln out/f out/d/g' >"$T/out" 2>"$T/err"
+is "$(e -q --cache c=out -- sh -c 'cat out/d/g; rm -r out/d; echo 2 >out/f')" 1 \
+    'a cache outlives the job'
+is "$(e -q --cache c=out -- sh -c 'cat out/f; ls out' | tr '\n' ' ')" '2 f ' \
+    'and is what the last one left'
+like "$(u "$BIN/errandctl" -s "$T/u/run/errand/control.sock" cache list)" 'tree-[0-9a-f]*/c ' \
+    'its owner can list it'
+like "$(u "$BIN/errandctl" -s "$T/u/run/errand/control.sock" cache rm "u$uid" --all)" removed \
+    'and remove it'
 J=$(e -d -- sleep 100)
 run e kill "$J"
 is "$rc" 0 'kill'

@@ -240,7 +240,8 @@ watched(int (*fn)(void), int *asked)
 	*asked = 0;
 	while (poll(&p, 1, 20000) == 1 && (p.revents & POLLIN)) {
 		++*asked;
-		assert_int_equal(rename_watch_serve(listener, "."), 0);
+		assert_int_equal(rename_watch_serve(listener, ".", NULL,
+		    0), 0);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	while (waitpid(-1, NULL, 0) > 0)
