@@ -216,6 +216,14 @@ __wrap_tenant_quota(const struct tenants *ts, const struct tenant *t,
 }
 
 void
+__wrap_tenant_keep(const struct tenants *ts, const struct tenant *t,
+    struct keep_conf *k)
+{
+	(void)ts;
+	*k = t->conf.keep;
+}
+
+void
 __wrap_tenant_limits(const struct tenants *ts, const struct tenant *t,
     struct job_limits *l)
 {
