@@ -57,6 +57,10 @@ is "$(field limit)" disk 'the status says why'
 like "$(cat "$T/err")" 'limit: disk' 'so does the client'
 check 'and it got no more than the limit' \
     test "$(field usage.disk_bytes)" -le $((16 << 20))
+run errand -q --disk 16M --cache c=out -- sh -c 'for i in 1 2 3; do
+    head -c 8000000 /dev/zero >out/$i; done; sleep 10'
+check 'what is written to a cache counts' test "$rc" -ne 0
+is "$(field limit)" disk 'likewise'
 many='import os, sys
 n = 0
 while n < 1 << 30:
