@@ -226,17 +226,22 @@ static int
 stage_all(struct apply *a)
 {
 	struct stat sb;
+	int rc;
 
+	if (fstat(a->st.root, &sb) == -1)
+		return (-1);
+	memcpy(a->j.job, a->o->rec->id, sizeof(a->j.job));
+	a->j.dev = sb.st_dev;
+	a->j.ino = sb.st_ino;
+	if ((rc = files_lone(a)) != 1)
+		return (rc);
 	if (stage_make(&a->st) == -1) {
 		if (errno == EACCES)
 			a->what = "the root of the tree cannot be written to";
 		return (-1);
 	}
-	if (files_stage(a) == -1 || fstat(a->st.root, &sb) == -1)
+	if (files_stage(a) == -1)
 		return (-1);
-	memcpy(a->j.job, a->o->rec->id, sizeof(a->j.job));
-	a->j.dev = sb.st_dev;
-	a->j.ino = sb.st_ino;
 	return (stage_write(&a->st, &a->j));
 }
 

@@ -49,6 +49,10 @@ replace(struct exec *x, const struct jop *op, int dirfd, const char *base)
 			return (EXEC_CHANGED);
 		if (errno != EINVAL && errno != ENOSYS)
 			return (-1);
+		if (x->st->lone) {      /* two names are needed, then */
+			x->st->no_lone = 1;
+			return (EXEC_CHANGED);
+		}
 		x->no_exchange = 1;
 	}
 	if (move_new(dirfd, base, x->st->dir, o) == -1)

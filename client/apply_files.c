@@ -373,3 +373,50 @@ files_stage(struct apply *a)
 		return (-1);
 	return (set_times(a));
 }
+
+/* Fill the unnamed file, and say in the journal what it is. */
+static int
+lone_make(struct apply *a, const struct source *s, int fd)
+{
+	struct jop *op = &a->j.ops[s->op];
+	struct timespec ts[2] = { { .tv_nsec = UTIME_OMIT } };
+	struct stat st;
+
+	/* The clock that file systems stamp with; see set_times. */
+	clock_gettime(CLOCK_REALTIME_COARSE, &ts[1]);
+	if (complete(a, s, fd) == -1 || futimens(fd, ts) == -1 ||
+	    fstat(fd, &st) == -1)
+		return (apply_fail(a, op->path, op->path_len, NULL));
+	jfile_of(&st, &op->new);
+	op->new.ref = s->what == SOURCE_THEIRS ? s->it->c.ref :
+	    (struct obj_ref){ 0 };
+	op->slot = SLOT_LONE;
+	a->sum->bytes = s->what == SOURCE_TEXT ? s->it->text_len :
+	    s->it->c.size;
+	return (apply_pulse(a));
+}
+
+int
+files_lone(struct apply *a)
+{
+	const struct source *s = a->src;
+	struct jop *op = a->j.ops;
+	int fd, rc;
+
+	if (a->st.no_lone || a->j.n != 1 || a->nsrc != 1 || s->it == NULL ||
+	    is_link(s) || (op->type != JOP_CREATE && op->type != JOP_REPLACE))
+		return (1);
+	if ((fd = openat(a->st.root, ".", O_TMPFILE | O_RDWR | O_CLOEXEC,
+	    0600)) == -1)
+		return (1);
+	a->nstaged = 1;
+	walk_forget(&a->w);
+	if ((rc = check_space(a)) == 0 && (rc = lone_make(a, s, fd)) == 0)
+		rc = lone_stage(&a->st, &a->j, fd);
+	io_close(&fd);
+	if (rc == 1) {                  /* from the start, in a directory */
+		op->slot = 0;
+		a->sum->bytes = a->need = a->nstaged = 0;
+	}
+	return (rc);
+}

@@ -12,9 +12,15 @@
 
 /* --- the staging directory: apply_stage.c --- */
 
+/*
+ * Or, for a single file, that alone (apply_lone.c): it is ROOT/.errand-apply
+ * itself, with the journal in the state directory.
+ */
 struct stage {
 	int root;
-	int dir;                /* ROOT/.errand-apply, or -1 */
+	int dir;                /* ROOT/.errand-apply, or ROOT, or -1 */
+	int lone;               /* dir is ROOT */
+	int no_lone;            /* that did not work here */
 	uint64_t dev;
 };
 
@@ -42,7 +48,20 @@ int stage_is_ours(const struct stage *);
 
 /* The name of a staged file ('n') or of one that went ('o'). */
 #define SLOT_LEN        16
+#define SLOT_LONE       UINT32_MAX      /* of the single one, in ROOT */
 void stage_slot(char *, char, uint32_t);
+
+/* --- a single file: apply_lone.c --- */
+
+/* Write the journal and give the file its name.  0; 1 when that cannot be done
+ * in this way; -1. */
+int lone_stage(struct stage *, const struct journal *, int fd);
+/* What is there is no directory: is it such a file?  0 (then st->dir is set), or
+ * -1 with errno. */
+int lone_open(struct stage *);
+/* Its journal.  0, or -1 with errno (EEXIST: there is none of this file). */
+int lone_read(struct stage *, struct journal *);
+int lone_remove(struct stage *);
 
 /* --- doing and undoing: apply_exec.c --- */
 
@@ -191,5 +210,8 @@ int dirs_after(struct apply *);
 
 /* apply_files.c: make the files of the operations.  0, -1. */
 int files_stage(struct apply *);
+/* The same for an apply that is one file, with its journal.  0; 1: it is not, or
+ * cannot be done so; -1. */
+int files_lone(struct apply *);
 
 #endif /* !ERRAND_APPLY_INTERNAL_H */

@@ -100,6 +100,10 @@ apply_recover_locked(struct stage *st, const char *root, int quiet)
 		journal_done(&j);
 		return (rc);
 	}
+	if (rc == -1 && st->lone)
+		return (refuse(root, errno == EEXIST ? "is in the way: there "
+		    "is no journal for it, so look at what it is, and remove "
+		    "it" : strerror(errno)));
 	if (rc == -1)
 		return (refuse(root, errno == EACCES || errno == EPROTO ?
 		    "has a journal that this user did not write for this tree; "

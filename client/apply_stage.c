@@ -28,7 +28,11 @@
 void
 stage_slot(char *out, char what, uint32_t slot)
 {
-	snprintf(out, SLOT_LEN, "%c%u", what, slot);
+	if (slot == SLOT_LONE)
+		snprintf(out, SLOT_LEN, "%s%s", RESERVED_APPLY,
+		    what == 'o' ? ".o" : "");
+	else
+		snprintf(out, SLOT_LEN, "%c%u", what, slot);
 }
 
 int
@@ -72,7 +76,7 @@ stage_open(struct stage *st)
 	st->dir = openat(st->root, RESERVED_APPLY, O_RDONLY | O_DIRECTORY |
 	    O_NOFOLLOW | O_CLOEXEC);
 	if (st->dir == -1)
-		return (-1);
+		return (errno == ENOTDIR ? lone_open(st) : -1);
 	if (fstat(st->dir, &sb) == -1)
 		goto err0;
 	if (sb.st_uid != geteuid() || sb.st_dev != st->dev) {
@@ -154,6 +158,8 @@ stage_read(struct stage *st, struct journal *j)
 	size_t len;
 	int rc;
 
+	if (st->lone)
+		return (lone_read(st, j) == 0 ? 1 : -1);
 	if (io_file_read(st->dir, JOURNAL, JOURNAL_MAX, &buf, &len) == -1)
 		return (errno == ENOENT ? 0 : -1);
 	if (is_empty(buf, len)) {
@@ -193,6 +199,8 @@ remove_few(const struct stage *st)
 int
 stage_remove(struct stage *st)
 {
+	if (st->lone)
+		return (lone_remove(st));
 	if (st->dir != -1 && unlinkat(st->dir, JOURNAL, 0) == -1 &&
 	    errno != ENOENT)
 		return (-1);

@@ -100,6 +100,14 @@ state_tree_path(const uint8_t key[32], const char *tenant, const char *root,
 	return (hashed_path("trees", key, 32, tenant, root, out));
 }
 
+int
+state_apply_path(uint64_t dev, uint64_t ino, char *out)
+{
+	const uint64_t root[2] = { dev, ino };
+
+	return (hashed_path("applies", root, sizeof(root), "", "", out));
+}
+
 /* Write a file that is one word, in one step. */
 static int
 word_set(const char *path, const char *word)

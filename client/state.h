@@ -13,6 +13,7 @@
  *   trees/H        stat cache per host key, tenant and root
  *   last/H         newest job submitted per root
  *   tenants/H      who we were last at an address
+ *   applies/H      journal of an apply of one file, per root
  */
 
 /* Path of a file below the state directory (made when missing) into ${out}
@@ -32,6 +33,9 @@ int state_last_get(const char *root, const char *tenant, char *job);
  * compared with what the host says now. */
 int state_tenant_set(const char *addr, const char *asked, const char *tenant);
 int state_tenant_get(const char *addr, const char *asked, char *tenant);
+
+/* Path of the journal for a root, by its device and inode.  0 or -1. */
+int state_apply_path(uint64_t dev, uint64_t ino, char *);
 
 /**
  * state_host_pin(addr, key, why):

@@ -71,4 +71,21 @@ apply_with 'renameat2:error=EINVAL'
 rc=$?
 is "$rc $(apply_state)" "0 $after" 'without RENAME_EXCHANGE it works too'
 
+# One file, for which no directory is made.
+apply_one || not_ok 'a job that changes one file, and an apply of it'
+sweep EIO ''
+is "$bad" '' 'one file, an error at any call: all or nothing'
+diag "$count errors, $whole did no harm"
+check 'there were some' test "$count" -gt 8
+sweep ENOSPC +
+is "$bad" '' 'and from any call on'
+apply_reset
+apply_with 'renameat2:error=EINVAL'
+rc=$?
+is "$rc $(apply_state)" "0 $after" 'without RENAME_EXCHANGE it works too'
+apply_reset
+apply_with 'linkat:error=EPERM'
+rc=$?
+is "$rc $(apply_state)" "0 $after" 'and where an unnamed file gets no name'
+
 done_testing

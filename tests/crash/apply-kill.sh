@@ -40,8 +40,8 @@ judge_it() {
 	if [ "$rc" -ne 0 ] || [ -e .errand-apply ]; then
 		bad=${bad:-"$2: status $rc: $(cat "$T/err")"}
 	elif [ "$1" = edit ]; then
-		grep -q mine file && grep -q mine stays/new ||
-			bad=${bad:-"$2: an edit is lost"}
+		[ "$(grep -l mine $EDITED | wc -w)" -eq "$(echo $EDITED |
+		    wc -w)" ] || bad=${bad:-"$2: an edit is lost"}
 		find . -name '*.errand-*' | grep -q . && kept=$((kept + 1))
 	elif [ "$now" = "$before" ]; then
 		back=$((back + 1))
@@ -59,14 +59,46 @@ diag "$kills kills: $back taken back, $forward finished"
 check 'both were seen' test "$back" -gt 5 -a "$forward" -gt 5
 
 # The edit is of two files, one changed early and one made late.
+EDITED='file stays/new'
 edit() {
-	echo mine >>file
-	echo mine >>stays/new
+	for f in $EDITED; do echo mine >>"$f"; done
 }
 kept=0
+calls=$APPLY_CALLS
 APPLY_CALLS='renameat2 unlinkat mkdirat fchmodat'
 sweep edit
 is "$bad" '' 'an edit made after the death stays'
 diag "$kills kills, $kept with a version beside"
+
+# One file needs no directory to be staged in.
+APPLY_CALLS=$calls
+apply_one || not_ok 'a job that changes one file, and an apply of it'
+sweep nothing
+is "$bad" '' 'one file, killed anywhere: before or after (RES-A1)'
+diag "$kills kills: $back taken back, $forward finished"
+check 'both were seen' test "$back" -gt 2 -a "$forward" -gt 1
+EDITED=d/file
+kept=0
+sweep edit
+is "$bad" '' 'and an edit made after the death stays'
+diag "$kills kills, $kept with a version beside"
+
+# One written into the old file, which is replaced by then.
+apply_reset
+apply_with 'unlinkat:signal=SIGKILL:when=1'
+check 'the old file is there yet' cmp .errand-apply "$T/apply-before/d/file"
+echo mine >>.errand-apply
+run user "$BIN/errand" ls
+is "$rc $(tail -n 1 d/file.errand-kept)" '0 mine' \
+    'nor is one lost that was written to the old file'
+check 'and nothing else stays' test ! -e .errand-apply
+
+# What is in its place and is not of its making is left alone.
+apply_reset
+echo planted >.errand-apply
+user chmod 644 .errand-apply 2>/dev/null
+run user "$BIN/errand" fetch "$job" --apply
+is "$rc $(cat .errand-apply)" '120 planted' 'a file of that name is refused'
+like "$(cat "$T/err")" 'errand-apply: is in the way: there is no journal' 'and said to be in the way'
 
 done_testing

@@ -82,8 +82,8 @@ is "$rc $(cat f .gitx git~2 ..git .github/y | tr '\n' ' ')" '0 2 x x x x ' \
 echo 1 >f
 
 tree planted
-echo 1 >f
-job 'echo 2 >f'
+echo 1 >f && echo 1 >g
+job 'echo 2 >f; echo 2 >g'
 mkdir -m 700 .errand-apply
 echo '*' >.errand-apply/.gitignore
 printf 'errand apply 1\n\0 and so on' >.errand-apply/journal
@@ -105,7 +105,8 @@ rm .errand-apply
 apply
 is "$rc $(cat f)" '0 2' 'without it all is well'
 if can_trace; then
-	echo 1 >f
+	# Two files: one alone is staged without a directory (crash/apply-kill.sh).
+	echo 1 >f && echo 1 >g
 	inject unlinkat:signal=SIGKILL:when=1
 	cp -a . ../copied
 	cd ../copied || exit 1

@@ -38,6 +38,22 @@ apply_tree() {
 	after=$(apply_state)
 }
 
+# apply_one: the same with a job that changes one file
+apply_one() {
+	tree one
+	A=$PWD
+	mkdir d && echo 1 >d/file && echo 1 >other
+	[ "$(id -u)" -ne 0 ] || chown -R 12345 .
+	user timeout 60 "$BIN/errand" run -q -- sh -c 'echo 2 >>d/file' ||
+	    return 1
+	job=$(user "$BIN/errand" ps -a -n 1 --json | "$TOOLS/jget" id)
+	rm -rf "$T/apply-before"
+	cp -a . "$T/apply-before"
+	before=$(apply_state)
+	user "$BIN/errand" fetch "$job" --apply >"$T/out" 2>"$T/err" || return 1
+	after=$(apply_state)
+}
+
 # apply_state: all of the tree in which we are, but for times
 apply_state() {
 	find . -mindepth 1 -path ./.errand-apply -prune -o \
@@ -58,7 +74,7 @@ apply_reset() {
 
 # The calls by which a client changes something.
 APPLY_CALLS='renameat2 renameat unlinkat mkdirat symlinkat fchmodat fchmod
-    utimensat fdatasync ftruncate pwrite64 write fchown'
+    utimensat fdatasync ftruncate pwrite64 write fchown linkat'
 
 # apply_with INJECTION: an apply with it; its status.  $T/home-12345/trace
 # has the calls.
