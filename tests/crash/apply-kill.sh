@@ -40,8 +40,9 @@ judge_it() {
 	if [ "$rc" -ne 0 ] || [ -e .errand-apply ]; then
 		bad=${bad:-"$2: status $rc: $(cat "$T/err")"}
 	elif [ "$1" = edit ]; then
-		[ "$(grep -l mine $EDITED | wc -w)" -eq "$(echo $EDITED |
-		    wc -w)" ] || bad=${bad:-"$2: an edit is lost"}
+		for f in $EDITED; do
+			grep -q mine "$f" || bad=${bad:-"$2: an edit is lost"}
+		done
 		find . -name '*.errand-*' | grep -q . && kept=$((kept + 1))
 	elif [ "$now" = "$before" ]; then
 		back=$((back + 1))

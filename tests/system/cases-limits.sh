@@ -121,7 +121,7 @@ full() { [ "$(errand ps --json | grep -c '"state":"queued"')" -ge 2 ]; }
 check 'small jobs wait for each other' wait_for 30 full
 for i in 1 2 3; do
 	start=$(date +%s)
-	is "$(errand -q --tenant bob --no-snapshot --memory $((mem / 10 * 8)) -- \
+	is "$(errand -q --tenant bob --no-snapshot --memory $((mem * 8 / 10)) -- \
 	    echo large)" large 'a large job among small ones without end runs (FAIR-A2)'
 	check 'before long (FAIR-A2)' test $(($(date +%s) - start)) -le 10
 done
