@@ -93,6 +93,7 @@ static const struct field expire_fields[] = {
 	UINT(u.expire.keep_us, 0, BIG),
 	UINT(u.expire.keep_jobs, 0, BIG),
 	UINT(u.expire.log_bytes, 0, BIG),
+	UINT(u.expire.room, 0, 1),
 };
 static MAP(expire_map, T, errand__store__expire__descriptor, expire_fields,
     NULL);

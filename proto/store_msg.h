@@ -113,6 +113,7 @@ struct store_msg {
 			uint64_t keep_us;       /* since they were settled */
 			uint64_t keep_jobs;     /* 0: any number */
 			uint64_t log_bytes;     /* 0: any amount */
+			uint32_t room;          /* for one more job, or 0 */
 		} expire;
 		struct {
 			uint32_t objects;       /* records in the memfd */

@@ -22,6 +22,7 @@
 #include "exec_dispatch.h"
 #include "images.h"
 #include "jobs.h"
+#include "keep.h"
 #include "lib/io.h"
 #include "lib/log.h"
 #include "logs.h"
@@ -343,6 +344,39 @@ published_again(struct job *j, const struct store_msg *m)
 	job_undo(j);
 }
 
+static void
+refused(struct job *j, const struct err *err)
+{
+	submitter_error(j, err);
+	job_undo(j);
+}
+
+/* If anything went, there may be room by now. */
+static void
+on_room(void *cookie, const struct store_msg *m, int fd)
+{
+	struct job *j = cookie;
+
+	j->request = 0;
+	if (keep_room_made(j->sup->keep, j->tenant, m, fd) == 0 ||
+	    job_publish(j) == -1)
+		refused(j, &j->refusal);
+}
+
+/* What has ended makes room for what is new, once. */
+static int
+room_ask(struct job *j, const struct err *err)
+{
+	if (err->code != ERR_LIMIT || j->room_asked || j->doomed)
+		return (-1);
+	j->room_asked = 1;
+	j->request = keep_room(j->sup->keep, j->tenant, on_room, j);
+	if (j->request == 0)
+		return (-1);
+	j->refusal = *err;
+	return (0);
+}
+
 /* The answer to PUBLISH: from here on there is a job, or there is none. */
 static void
 on_published(void *cookie, const struct store_msg *m, int fd)
@@ -352,8 +386,8 @@ on_published(void *cookie, const struct store_msg *m, int fd)
 	(void)fd;
 	j->request = 0;
 	if (m->op == STORE_ERROR && !j->published) {
-		submitter_error(j, &m->u.error);
-		job_undo(j);
+		if (room_ask(j, &m->u.error) == -1)
+			refused(j, &m->u.error);
 		return;
 	}
 	if (m->op == STORE_ERROR) {

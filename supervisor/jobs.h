@@ -88,6 +88,8 @@ struct job {
 	int orphan;                     /* its keeper died before its end */
 	int user_kill;                  /* a signal was asked for */
 	uint8_t limit;                  /* enum job_limit that we saw reached */
+	int room_asked;                 /* a quota was in the way, once */
+	struct err refusal;             /* what it said */
 	struct err fault;               /* of ours; code NONE: none */
 	struct err remark;      /* the job is well, but: a reason to give */
 	int pids_hit;

@@ -100,7 +100,7 @@ arm(struct keep *k)
 
 /* The ids of jobs that there are no more. */
 static void
-logs_gone(const struct keep *k, const uint8_t *p, size_t len)
+logs_gone(const struct keep *k, uint32_t tenant, const uint8_t *p, size_t len)
 {
 	char job[JOB_ID_LEN + 1] = { 0 };
 
@@ -109,16 +109,26 @@ logs_gone(const struct keep *k, const uint8_t *p, size_t len)
 			return;
 		memcpy(job, p + 4, JOB_ID_LEN);
 		if (text_job_id_valid(job))
-			logs_remove(k->sup->logs_fd, k->at, job);
+			logs_remove(k->sup->logs_fd, tenant, job);
 	}
+}
+
+static void
+answer_take(const struct keep *k, uint32_t tenant, int fd)
+{
+	const uint8_t *map;
+	size_t len;
+
+	if (fd == -1 || memfd_map(fd, FULL * ENTRY, &map, &len) == -1)
+		return;
+	logs_gone(k, tenant, map, len);
+	memfd_unmap(map, len);
 }
 
 static void
 on_expired(void *cookie, const struct store_msg *m, int fd)
 {
 	struct keep *k = cookie;
-	const uint8_t *map;
-	size_t len;
 
 	k->request = 0;
 	if (m->op == STORE_ERROR) {
@@ -128,10 +138,7 @@ on_expired(void *cookie, const struct store_msg *m, int fd)
 		arm(k);
 		return;
 	}
-	if (fd != -1 && memfd_map(fd, FULL * ENTRY, &map, &len) == 0) {
-		logs_gone(k, map, len);
-		memfd_unmap(map, len);
-	}
+	answer_take(k, k->at, fd);
 	if (m->u.ok.objects >= FULL)
 		k->at--;        /* the same once more */
 	ask(k);
@@ -169,6 +176,33 @@ ask(struct keep *k)
 	k->request = store_request(k->sup->store, &m, -1, on_expired, k);
 	if (k->request == 0)
 		arm(k);
+}
+
+uint64_t
+keep_room(struct keep *k, struct tenant *t, store_reply_fn *fn, void *cookie)
+{
+	struct keep_conf kc;
+	struct store_msg m;
+
+	tenant_keep(k->sup->tenants, t, &kc);
+	memset(&m, 0, sizeof(m));
+	m.op = STORE_EXPIRE;
+	m.u.expire.tenant_id = t->conf.id;
+	m.u.expire.keep_us = kc.keep_us;
+	m.u.expire.keep_jobs = kc.jobs;
+	m.u.expire.log_bytes = kc.logs - kc.logs / 10;
+	m.u.expire.room = 1;
+	return (store_request(k->sup->store, &m, -1, fn, cookie));
+}
+
+uint32_t
+keep_room_made(struct keep *k, const struct tenant *t,
+    const struct store_msg *m, int fd)
+{
+	if (m->op == STORE_ERROR)
+		return (0);
+	answer_take(k, t->conf.id, fd);
+	return (m->u.ok.objects);
 }
 
 void

@@ -1,6 +1,10 @@
 #ifndef ERRAND_KEEP_H
 #define ERRAND_KEEP_H
 
+#include <stdint.h>
+
+#include "store_client.h"
+
 struct keep;
 struct sup;
 struct tenant;
@@ -22,5 +26,17 @@ void keep_settled(struct keep *, struct tenant *);
 
 /* What the tenant may keep has changed: tell the store, and look again. */
 void keep_quota(struct keep *, struct tenant *);
+
+/**
+ * keep_room(k, t, fn, cookie):
+ * A quota is in the way of a new job of the tenant: have the store forget what
+ * ended longest ago, until there is room for one.  ${fn} has to hand the answer
+ * to keep_room_made.  Return the request's id, or 0 when the store is away.
+ */
+uint64_t keep_room(struct keep *, struct tenant *, store_reply_fn *, void *);
+
+/* The logs of the jobs that an answer to keep_room names go.  How many. */
+uint32_t keep_room_made(struct keep *, const struct tenant *,
+    const struct store_msg *, int);
 
 #endif /* !ERRAND_KEEP_H */

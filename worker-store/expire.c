@@ -80,6 +80,7 @@ struct expiry {
 	uint64_t keep_us;
 	uint64_t keep_jobs;
 	uint64_t keep_logs;
+	uint64_t room;
 	uint64_t jobs;          /* that are left */
 	uint64_t logs;
 	int looked;
@@ -93,7 +94,7 @@ struct expiry {
 static int
 is_over(const struct expiry *x, const struct ix_job *j)
 {
-	if (x->keep_jobs != 0 && x->jobs > x->keep_jobs)
+	if (x->keep_jobs != 0 && x->jobs + x->room > x->keep_jobs)
 		return (1);
 	if (x->keep_logs != 0 && x->logs > x->keep_logs)
 		return (1);
@@ -189,6 +190,7 @@ on_expire(const struct ask *a, const struct store_msg *m, int *fds)
 		.now = io_real_us(),
 		.keep_us = m->u.expire.keep_us,
 		.keep_jobs = m->u.expire.keep_jobs,
+		.room = m->u.expire.room,
 		.keep_logs = m->u.expire.log_bytes
 	};
 	uint8_t buf[EXPIRE_MAX * ENTRY];

@@ -7,7 +7,7 @@
 . "$TOP/tests/tools/small_store.sh"
 need_root
 small_store 'rewrite-seal=256K'
-plan 48
+plan 56
 start_daemon 'local_tenants = "off"'
 check 'a tenant with a quota' errandctl tenant add alice --store 8M
 check 'and another' errandctl tenant add bob --store 8M
@@ -88,6 +88,33 @@ is "$(find "$T/state/logs" -name "$first*")" '' 'and its log is gone'
 like "$(d logs last)" 9 'the newest is there'
 check 'few are kept' test "$(d ps -a --json | wc -l)" -le 5
 
+# A job that ends late tells nobody that the old ones could go.
+check 'a tenant of few jobs, and two that run' \
+    errandctl tenant add fred --jobs 5 --slots 2
+f() { errand --tenant fred "$@"; }
+bad=
+for i in 1 2 3 4 5 6 7 8; do
+	f -q -- true || bad="$bad $i"
+done
+jobs=
+for i in a b c; do
+	J=$(f -q -d -- sh -c 'while [ $((n = n + 1)) -lt 40 ]; do sleep 0.1; done')
+	[ -n "$J" ] && jobs="$jobs $J" || bad="$bad $i"
+done
+is "$bad" '' 'jobs that have ended go when a new one comes'
+is "$(f ps --json | wc -l)" 3 'and no job that has not'
+for J in $jobs; do f kill -f "$J"; done 2>/dev/null
+check 'one job is a quota too' errandctl tenant set fred --jobs 1
+wait_for 20 sh -c "[ -z \"\$('$BIN/errand' --tenant fred ps --json)\" ]"
+run f -- echo one
+run f -- echo two
+is "$rc $(cat "$T/out")" '0 two' 'the last one goes'
+J=$(f -q -d -- sleep 100)
+run f -q -- true
+is "$rc" 120 'what has not ended makes no room'
+like "$(cat "$T/err")" 'quota of kept jobs is used up: 1 of 1' 'which is said'
+f kill -f "$J" 2>/dev/null
+
 check 'a tenant with little time' errandctl tenant set dora --keep 2s
 none() { [ "$(used jobs dora)" = 0 ] && [ "$(used log_bytes dora)" = 0 ]; }
 check 'when it is over, jobs go' wait_for 30 none
@@ -104,9 +131,10 @@ check 'a tenant without room for output' errandctl tenant add erna --logs 1K
 e() { errand --tenant erna "$@"; }
 run e -- sh -c 'head -c 3000 /dev/zero | tr "\0" x'
 is "$rc" 0 'the first job may still write'
-run e -- true
-is "$rc" 120 'the next is refused'
-like "$(cat "$T/err")" 'quota of logs is used up: 2\.9 KiB of 1\.0 KiB' 'saying why'
+is "$(used log_bytes erna)" 3000 'and has used all of it'
+run e -- echo next
+is "$rc $(cat "$T/out")" '0 next' 'for the next, the first makes room'
+is "$(e ps -a --json | wc -l)" 1 'and is gone'
 
 # --- a disk that is nearly full ---
 
