@@ -82,6 +82,9 @@ outcome(const struct job_record *r)
 
 	if (!JOB_IS_FINAL(r->state))
 		return ("-");
+	if (r->unknown)
+		return (r->ran ? "ran, its end is not known" :
+		    "not known whether it ran");
 	if (!r->ran)
 		return ("did not run");
 	if (r->signal != 0)

@@ -261,6 +261,8 @@ verify_file(const char *file, const char *given, int json, int quiet)
 	else if (!quiet)
 		printf("valid: job %s of tenant %s, receipt %llu, %s%s\n",
 		    r->job, r->tenant, (unsigned long long)r->sequence,
+		    r->unknown ? r->ran ? "ran and how it ended is not "
+		    "known, " : "whether it ran is not known, " :
 		    r->ran ? "ran, " : "did not run, ",
 		    job_state_name(r->state));
 	receipt_done(r);
@@ -320,6 +322,9 @@ show_info(const struct session *s, const struct client_reply *r)
 	if (r->has_used) {
 		printf("uses      ");
 		out_used(&r->used, &r->quota);
+	} else {
+		printf("may keep  ");
+		out_keep(&r->quota);
 	}
 }
 

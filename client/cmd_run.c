@@ -326,11 +326,18 @@ static void
 summary(const struct run *r)
 {
 	const struct job_record *rec = &r->f.record;
-	char how[64], ignored[128];
+	char how[64], ran[64], ignored[128];
 
 	if (r->s.quiet || r->s.json || r->f.state != FOLLOW_RESULT)
 		return;
-	if (rec->signal != 0)
+	ran[0] = '\0';
+	if (rec->ran && !rec->unknown)
+		snprintf(ran, sizeof(ran), " after %s", text_us(
+		    rec->phases.run));
+	if (rec->unknown)
+		snprintf(how, sizeof(how), "was lost, %s not known", rec->ran ?
+		    "how it ended is" : "whether it ran is");
+	else if (rec->signal != 0)
 		snprintf(how, sizeof(how), "died of signal %u", rec->signal);
 	else if (rec->ran)
 		snprintf(how, sizeof(how), "exited %u", rec->exit_code);
@@ -342,8 +349,8 @@ summary(const struct run *r)
 		    "ignore rules (--artifact PATH keeps one)",
 		    (unsigned long long)rec->changes.ignored);
 	cache_say(&r->o, rec);
-	out_warn("job %s %s after %s (%s in all); %llu path%s changed%s%s",
-	    rec->id, how, text_us(rec->phases.run),
+	out_warn("job %s %s%s (%s in all); %llu path%s changed%s%s",
+	    rec->id, how, ran,
 	    text_us(io_mono_us() - r->sub.start_us),
 	    (unsigned long long)rec->changes.count,
 	    rec->changes.count == 1 ? "" : "s",

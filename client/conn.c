@@ -143,7 +143,9 @@ err1:
 err0:
 	snprintf(why, LIMIT_TEXT, "cannot reach errandd at %.200s: %s%s", path,
 	    strerror(errno), errno == ENOENT || errno == ECONNREFUSED ?
-	    "; is it running?" : "");
+	    "; is it running?" : errno == EACCES && strstr(path,
+	    "control.sock") != NULL ? "; root may use it, and the members of "
+	    "admin_group in errandd.conf" : "");
 	return (-1);
 }
 

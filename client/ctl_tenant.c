@@ -79,6 +79,9 @@ show_used(const struct tenant_info *t)
 	if (t->has_used) {
 		printf("%16s uses", "");
 		out_used(&t->used, &quota);
+	} else {
+		printf("%16s may keep", "");
+		out_keep(&quota);
 	}
 	if (t->keep_us != 0)
 		printf("%16s ended jobs are kept for %s\n", "",
@@ -119,6 +122,27 @@ number(const char *text, uint32_t *out)
 		return (-1);
 	*out = (uint32_t)v;
 	return (0);
+}
+
+/* What was wrong with an option's argument, and what to write. */
+static int
+bad_argument(const char *verb, int opt, const char *arg)
+{
+	const char *how = opt == OPT_CPUS ? "write a number of processors, "
+	    "for instance 2 or 1.5" : opt == OPT_KEEP || opt == OPT_TIMEOUT ?
+	    "write a duration, for instance 90s, 10m or 2h" :
+	    opt == OPT_NET ? "write none or host" : opt == OPT_UID ?
+	    "there is no such user, or there are too many" :
+	    opt == OPT_MEMORY || opt == OPT_DISK || opt == OPT_STORE ||
+	    opt == OPT_LOGS ? "write a size, for instance 512M or 2G" :
+	    "write a whole number";
+	size_t i;
+
+	for (i = 0; longs[i].name != NULL; i++)
+		if (longs[i].val == opt)
+			return (out_usage("tenant %s: --%s %s: %s", verb,
+			    longs[i].name, arg, how));
+	return (out_usage("tenant %s: that option is not valid here", verb));
 }
 
 /* A number, or the name of a local user. */
@@ -262,10 +286,11 @@ named(struct session *s, int argc, char **argv, struct client_open *o,
 	    SNAP_ADMIN_TENANT_SHOW;
 	optind = 0;     /* afresh: main took its own with "+" */
 	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1)
-		if (o->admin == SNAP_ADMIN_TENANT_SHOW || c == '?' ||
-		    set_option(&o->tenant, c, optarg) == -1)
-			return (out_usage("tenant %s: %s is not valid here",
-			    argv[0], c == '?' ? "that option" : optarg));
+		if (o->admin == SNAP_ADMIN_TENANT_SHOW || c == '?')
+			return (out_usage("tenant %s: that option is not "
+			    "valid here", argv[0]));
+		else if (set_option(&o->tenant, c, optarg) == -1)
+			return (bad_argument(argv[0], c, optarg));
 	if (argc - optind != 1)
 		return (out_usage("tenant %s needs one NAME", argv[0]));
 	if (!text_tenant_valid(argv[optind]))

@@ -294,7 +294,12 @@ ask_cgroups(struct doctor_answer *a)
 		snprintf(path, sizeof(path), "/sys/fs/cgroup/%s", want[i]);
 		missing += access(path, F_OK) != 0;
 	}
-	if (missing == 0)
+	if (missing == 0 && getuid() != 0)
+		doctor_say(a, DOCTOR_LESS, "boot with cgroup v2 and be in a "
+		    "session of systemd, or have root run errandd", "v1, of "
+		    "which an ordinary user's daemon gets none: it refuses "
+		    "--memory and --cpus");
+	else if (missing == 0)
 		doctor_say(a, DOCTOR_OK, "", "v1 with cpu, memory and pids");
 	else
 		doctor_say(a, DOCTOR_LESS, "mount cgroup2 on /sys/fs/cgroup, "

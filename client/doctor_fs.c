@@ -144,16 +144,29 @@ doctor_ids(struct doctor_answer *a)
 		    " are nobody's", IDS_FIRST, IDS_LAST);
 }
 
-/* Where the system's daemon keeps its state, or would. */
+/* An ordinary user's own daemon keeps its state in his home directory. */
+static const char *
+user_place(void)
+{
+	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+
+	if (getuid() == 0 || access(RUNDIR "/errand.sock", F_OK) == 0)
+		return (NULL);
+	return (state != NULL && access(state, F_OK) == 0 ? state : home);
+}
+
+/* Where the daemon keeps its state, or would. */
 void
 doctor_state(struct doctor_answer *a)
 {
 	static const char *const places[] = { STATEDIR, "/var/lib", "/" };
-	const char *at = NULL;
+	const char *at = user_place();
 	struct statvfs s;
 	uint64_t room;
 	size_t i;
 
+	if (at != NULL && statvfs(at, &s) == -1)
+		at = NULL;
 	for (i = 0; at == NULL && i < sizeof(places) / sizeof(places[0]); i++)
 		if (statvfs(places[i], &s) == 0)
 			at = places[i];

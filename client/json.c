@@ -294,14 +294,15 @@ set_spec(json_t *o, const struct job_spec *sp)
 }
 
 static void
-set_outcome(json_t *o, uint8_t state, int ran, int code, int sig)
+set_outcome(json_t *o, uint8_t state, int ran, int unknown, int code, int sig)
 {
 	int died = sig != 0;
 
 	json_object_set_new(o, "state", json_string(job_state_name(state)));
-	json_object_set_new(o, "ran", json_boolean(ran));
+	json_object_set_new(o, "ran", unknown && !ran ? json_null() :
+	    json_boolean(ran));
 	json_object_set_new(o, "exit_code", ran && JOB_IS_FINAL(state) &&
-	    !died ? json_integer(code) : json_null());
+	    !died && !unknown ? json_integer(code) : json_null());
 	json_object_set_new(o, "signal", ran && died ? json_integer(sig) :
 	    json_null());
 }
@@ -332,7 +333,7 @@ json_record(const struct job_record *r, const char *host,
 	json_object_set_new(o, "host", host != NULL ? json_string(host) :
 	    json_null());
 	json_object_set_new(o, "workspace", json_null());
-	set_outcome(o, r->state, r->ran, r->exit_code, r->signal);
+	set_outcome(o, r->state, r->ran, r->unknown, r->exit_code, r->signal);
 	json_object_set_new(o, "reason", jreason(&r->reason));
 	json_object_set_new(o, "limit", jlimit(r->limit));
 	json_object_set_new(o, "times", jtimes(&r->times));
@@ -365,7 +366,7 @@ json_receipt(const struct receipt *r)
 	json_object_set_new(o, "previous", jhex(r->previous, 32));
 	json_object_set_new(o, "host_key_id", jhex(r->host_key_id, 8));
 	json_object_set_new(o, "software", json_string(r->software));
-	set_outcome(o, r->state, r->ran, r->exit_code, r->signal);
+	set_outcome(o, r->state, r->ran, r->unknown, r->exit_code, r->signal);
 	json_object_set_new(o, "reason", jreason(&r->reason));
 	json_object_set_new(o, "limit", jlimit(r->limit));
 	json_object_set_new(o, "tree_before", jref(&r->submit.root));

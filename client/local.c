@@ -92,6 +92,30 @@ running(char *addr, char *why)
 	return (1);
 }
 
+static int
+root_refuse(char *why)
+{
+	snprintf(why, LIMIT_TEXT, "no host: " RUNDIR "/errand.sock is not "
+	    "there, and root gets no private daemon; start errandd, or set "
+	    "ERRAND_HOST=unix:PATH");
+	return (-1);
+}
+
+int
+local_find(char *addr, char *why)
+{
+	int up;
+
+	/* One that is there and does not answer is the caller's to report. */
+	if ((up = running(addr, why)) != 0 || access(addr + 5, F_OK) == 0)
+		return (up == -1 ? -1 : 0);
+	if (getuid() == 0)
+		return (root_refuse(why));
+	snprintf(why, LIMIT_TEXT, "no daemon of yours runs here, and no host "
+	    "is configured; `errand run` starts one");
+	return (-1);
+}
+
 int
 local_start(char *addr, char *why)
 {
@@ -101,12 +125,8 @@ local_start(char *addr, char *why)
 
 	if ((up = running(addr, why)) != 0)
 		return (up == 1 ? 0 : -1);
-	if (getuid() == 0) {
-		snprintf(why, LIMIT_TEXT, "no host: " RUNDIR "/errand.sock is "
-		    "not there, and root gets no private daemon; start "
-		    "errandd, or set ERRAND_HOST=unix:PATH");
-		return (-1);
-	}
+	if (getuid() == 0)
+		return (root_refuse(why));
 	if (find_errandd(path) == -1) {
 		snprintf(why, LIMIT_TEXT, "no host is configured, and errandd "
 		    "is not installed here to start a private one; set "

@@ -9,4 +9,7 @@
  */
 int local_start(char *, char *);
 
+/* The same, and one that does not run is not started: -1. */
+int local_find(char *, char *);
+
 #endif /* !ERRAND_LOCAL_H */

@@ -153,6 +153,31 @@ most(uint64_t v, const char *text)
 }
 
 void
+out_keep(const struct tenant_used *q)
+{
+	const char *sep = "";
+
+	if (q->store_bytes != 0) {
+		printf(" %s in the store", text_bytes(q->store_bytes));
+		sep = ",";
+	}
+	if (q->store_objects != 0) {
+		printf("%s %llu objects", sep,
+		    (unsigned long long)q->store_objects);
+		sep = ",";
+	}
+	if (q->jobs != 0) {
+		printf("%s %llu jobs", sep, (unsigned long long)q->jobs);
+		sep = ",";
+	}
+	if (q->log_bytes != 0) {
+		printf("%s %s of output", sep, text_bytes(q->log_bytes));
+		sep = ",";
+	}
+	printf("%s\n", sep[0] == '\0' ? " any amount" : "");
+}
+
+void
 out_used(const struct tenant_used *u, const struct tenant_used *q)
 {
 	char n[24];

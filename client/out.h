@@ -48,6 +48,9 @@ void out_limits(const struct job_limits *);
 struct tenant_used;
 void out_used(const struct tenant_used *, const struct tenant_used *);
 
+/* What may be kept alone, of a tenant who uses nothing; the same. */
+void out_keep(const struct tenant_used *);
+
 /* Escaped for people: a static ring of 4 strings. */
 const char *out_escape(const void *, size_t);
 

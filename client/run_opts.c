@@ -265,6 +265,10 @@ set_limit(struct run_opts *o, int opt, const char *arg)
 		rc = set_time(&l->cpu_us, arg);
 		break;
 	}
+	if (rc == -1 && (opt == OPT_CPUS || opt == OPT_PIDS))
+		return (out_usage("--%s %s: not a valid amount (write %s; "
+		    "not 0)", long_name(opt), arg, opt == OPT_CPUS ?
+		    "processors, for instance 2 or 1.5" : "a whole number"));
 	if (rc == -1)
 		return (out_usage("--%s %s: not a valid amount (sizes: 64K, "
 		    "512M, 2G; durations: 90, 90s, 10m, 2h; not 0)",

@@ -31,7 +31,7 @@ find_host(struct session *s, char *why)
 		return (rc);
 	if (s->local)
 		return (local_start(s->addr, why));
-	return (state_private_addr(s->addr, why));
+	return (local_find(s->addr, why));
 }
 
 int

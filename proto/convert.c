@@ -207,6 +207,7 @@ static const struct field record_fields[] = {
 	BLOB(receipt_digest, 0),
 	BOOL(cleanup),
 	ARRAY(caches, ncaches, LIMIT_CACHES, &cache_use_map),
+	BOOL(unknown),
 };
 #undef T
 MAP(record_map, struct job_record, errand__record__job_record__descriptor,
@@ -244,6 +245,7 @@ static const struct field receipt_fields[] = {
 	SUB(changes, 0, &changes_map),
 	BOOL(cleanup),
 	ARRAY(caches, ncaches, LIMIT_CACHES, &cache_use_map),
+	BOOL(unknown),
 };
 #undef T
 MAP(receipt_map, struct receipt, errand__record__receipt__descriptor,

@@ -162,6 +162,8 @@ struct job_record {
 	uint32_t tenant_id;
 	uint8_t state;
 	struct err reason;      /* why it waits, or why it failed */
+	/* How it ended is not known; without ran, whether it began neither. */
+	uint8_t unknown;
 	uint8_t ran, exit_code, signal, limit;
 	struct job_submit submit;
 	struct job_limits limits;       /* enforced */

@@ -43,6 +43,7 @@ struct receipt {
 	struct job_log log;
 	struct job_changes changes;     /* root after, count, digest */
 	uint8_t cleanup;                /* complete */
+	uint8_t unknown;                /* as in struct job_record */
 	uint32_t ncaches;
 	struct cache_use caches[LIMIT_CACHES];
 	struct job_spec spec;           /* after receipt_open of a whole file */

@@ -273,6 +273,31 @@ mounts_read(struct cg_mount *m)
 	return (n);
 }
 
+int
+cgroups_check(const struct config *cfg)
+{
+	static struct cg_mount m[CG_MAX];
+	char path[PATH_MAX];
+	size_t i, n;
+
+	if (cfg->cgroup_root == NULL)
+		return (0);
+	n = mounts_read(m);
+	for (i = 0; i < n; i++) {
+		if (!is_v2(m, n) && (m[i].what & (CG_MEMORY | CG_PIDS |
+		    CG_CPU)) == 0)
+			continue;
+		if (cg_path(&m[i], cfg->cgroup_root, path,
+		    sizeof(path)) == 0 && access(path, W_OK) == 0)
+			continue;
+		log_warnx("cgroup_root = %s: %s: %s; make that group, or "
+		    "remove the line", cfg->cgroup_root, path,
+		    strerror(errno));
+		return (-1);
+	}
+	return (0);
+}
+
 /* Some hierarchies or controllers are ours, but maybe not all that matter. */
 static void
 part_note(struct cgroups *cgs)

@@ -83,4 +83,11 @@ uint64_t cgroup_cpu(const struct cgroup *);
  * number of processes reached its limit. */
 void cgroup_usage(struct cgroup *, struct job_usage *, int *);
 
+/**
+ * cgroups_check(cfg):
+ * Is cgroup_root, when it is given, there for memory, pids and cpu?  Return 0,
+ * or -1 after logging where it is not.
+ */
+int cgroups_check(const struct config *);
+
 #endif /* !ERRAND_CGROUP_H */

@@ -7,6 +7,7 @@
 
 #include <confuse.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <inttypes.h>
 #include <linux/limits.h>
@@ -16,10 +17,14 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "config_brace.h"
 #include "config_defaults.h"
 #include "config_range.h"
 #include "images.h"
+#include "lib/io.h"
 #include "lib/log.h"
+
+#define CONFIG_MAX      (1 << 20)
 
 /*
  * The only file that knows libconfuse.  Every value is checked while it is
@@ -284,6 +289,27 @@ parser_new(cfg_opt_t *opts, const struct check *checks)
 	return (cfg);
 }
 
+/* The library takes the end of the file for the end of a section. */
+static int
+braces_check(const char *path)
+{
+	uint8_t *text;
+	size_t len;
+	int line;
+
+	if (io_file_read(AT_FDCWD, path, CONFIG_MAX, &text, &len) == -1) {
+		say("%s: %s", path, strerror(errno));
+		return (-1);
+	}
+	line = config_brace((const char *)text);
+	free(text);
+	if (line == 0)
+		return (0);
+	say("%s:%d: the section that begins here has no end; write } after "
+	    "it", path, line);
+	return (-1);
+}
+
 /* A directory opens too, and would read as an empty file. */
 static int
 parse_file(cfg_t *cfg, const char *path)
@@ -297,7 +323,7 @@ parse_file(cfg_t *cfg, const char *path)
 	reading = path;
 	switch (cfg_parse(cfg, path)) {
 	case CFG_SUCCESS:
-		return (0);
+		return (braces_check(path));
 	case CFG_FILE_ERROR:
 		say("%s: %s", path, strerror(errno));
 		return (-1);

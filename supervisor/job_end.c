@@ -264,9 +264,8 @@ result_take(struct job *j)
 	else if (j->limit == JOB_LIMIT_NONE && j->pids_hit &&
 	    (r->exit_code != 0 || r->signal != 0))
 		j->limit = JOB_LIMIT_PIDS;
-	else if (j->limit == JOB_LIMIT_NONE &&
-	    (r->exit_code != 0 || r->signal != 0))
-		j->limit = j->disk_hit;
+	else if (j->limit == JOB_LIMIT_NONE)
+		j->limit = j->disk_hit; /* a shell may not pass it on */
 	if (j->log_bytes < r->log.bytes) {
 		j->log_bytes = r->log.bytes;
 		conn_job_log(j);
@@ -296,6 +295,8 @@ job_keeper_lost(struct job *j, const char *why)
 		job_ended(j);
 	j->phase = KEEPER_DONE;
 	j->orphan = 1;
+	/* Told to go, it may have run before it said so. */
+	j->rec.unknown = j->go != 0;
 	j->rec.log.bytes = j->log_bytes;
 	kill_priv(j->box->keeper_fd);
 	sandbox_close(j->box);

@@ -40,6 +40,7 @@
 #include "child.h"
 #include "disk_image.h"
 #include "config.h"
+#include "config_check.h"
 #include "conn.h"
 #include "exec_dispatch.h"
 #include "jobs.h"
@@ -128,6 +129,8 @@ options_parse(int argc, char **argv, struct options *o)
 		default: usage(stderr); exit(EXIT_USAGE);
 		}
 	if (optind != argc) {
+		fprintf(stderr, "errandd: %s: takes options alone\n",
+		    argv[optind]);
 		usage(stderr);
 		exit(EXIT_USAGE);
 	}
@@ -154,6 +157,12 @@ background(const struct sup *sup)
 		io_close(&pair[1]);
 		if (read(pair[0], &ok, 1) != 1)
 			ok = 1;
+		if (ok == 0)
+			log_info("ready; sockets in %s, log in %s/errandd.log",
+			    sup->cfg->run_dir, sup->cfg->state_dir);
+		else
+			log_warnx("did not start; %s/errandd.log says why",
+			    sup->cfg->state_dir);
 		_exit(ok);
 	}
 	io_close(&pair[0]);
@@ -345,17 +354,20 @@ main(int argc, char **argv)
 	int rc;
 
 	options_parse(argc, argv, &o);
-	log_init("supervisor", (enum log_level)o.level);
+	log_init("errandd", (enum log_level)o.level);
 	descriptors_prepare();
 	(void)umask(022);
 
 	if ((cfg = config_load(o.file, o.user)) == NULL)
 		return (1);
+	rc = config_check(cfg) == -1;
 	if (o.check) {
-		rc = tenants_check(cfg) == -1;
+		rc |= tenants_check(cfg) == -1;
 		config_free(cfg);
 		return (rc);
 	}
+	if (rc != 0)
+		return (rc);
 	if (!o.user && geteuid() != 0)
 		fatalx("must be started as root; as an ordinary user start "
 		    "errandd --user");

@@ -43,6 +43,7 @@ receipt_compose(const struct sup *sup, const struct job *j,
 	r->log = rec->log;
 	r->changes = rec->changes;
 	r->cleanup = rec->cleanup;
+	r->unknown = rec->unknown;
 	r->ncaches = rec->ncaches;
 	memcpy(r->caches, rec->caches, sizeof(r->caches));
 }

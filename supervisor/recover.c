@@ -49,6 +49,7 @@ end_say(struct job *j, uint8_t was)
 		return;
 	}
 	j->lost = 1;
+	j->rec.unknown = 1;
 	snprintf(j->fault.text, sizeof(j->fault.text), "the host's daemon or "
 	    "its store ended while the job was starting or running; whether "
 	    "it ran is not known");

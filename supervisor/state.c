@@ -173,6 +173,8 @@ state_root(struct sup *sup)
 		goto err0;
 	if ((sup->state_fd = dir_open(AT_FDCWD, path)) == -1)
 		goto err0;
+	if (!sup->cfg->rootless)
+		(void)fchmod(sup->state_fd, 0711);
 	return (0);
 
 err0:
@@ -184,24 +186,23 @@ err0:
  * errand-store opens its directory as its own uid, so everybody must be able
  * to pass what is above it.
  */
-static int
-path_passable(const struct sup *sup)
+int
+state_passable(const struct config *cfg)
 {
 	char part[PATH_MAX];
 	struct stat sb;
 	char *p;
 
-	if (sup->cfg->rootless)
+	if (cfg->rootless)
 		return (0);
-	(void)fchmod(sup->state_fd, 0711);
-	strcpy(part, sup->cfg->state_dir);
+	snprintf(part, sizeof(part), "%s", cfg->state_dir);
 	for (p = part + 1; (p = strchr(p, '/')) != NULL; p++) {
 		*p = '\0';
 		if (stat(part, &sb) == 0 && (sb.st_mode & S_IXOTH) == 0) {
 			log_warnx("%s is closed to others, and errand-store, "
 			    "uid %u, must pass it to reach %s; mend it with "
 			    "chmod o+x %s, or choose another state_dir", part,
-			    sup->store_uid, sup->cfg->state_dir, part);
+			    cfg->worker_uids.first, cfg->state_dir, part);
 			return (-1);
 		}
 		*p = '/';
@@ -227,7 +228,7 @@ run_root(struct sup *sup)
 int
 state_open(struct sup *sup)
 {
-	if (state_root(sup) == -1 || path_passable(sup) == -1 ||
+	if (state_root(sup) == -1 || state_passable(sup->cfg) == -1 ||
 	    run_root(sup) == -1 ||
 	    lock_take(sup) == -1 || store_dir(sup) == -1)
 		return (-1);

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+struct config;
 struct sup;
 
 /**
@@ -13,6 +14,10 @@ struct sup;
  */
 int state_open(struct sup *);
 void state_close(struct sup *);
+
+/* Can errand-store reach state_dir, as far as it exists?  0, or -1 after
+ * saying what is closed. */
+int state_passable(const struct config *);
 
 /* A short name for this state directory, the same at each start. */
 void state_tag(const struct sup *, char *, size_t);

@@ -57,4 +57,68 @@ is "$(errand -q --tenant good -- cat f 2>/dev/null; echo $?)" "one
 rm "$T/state/tenants.d/broken.conf"
 run "$BIN/errandd" -n -f "$T/errandd.conf"
 is "$rc" 0 'without it all is well'
+
+# --- errandd.conf: said by -n, and nothing is started ---
+
+stop_daemon
+# wrong LINES PATTERN: -n says so, and so does the start
+wrong() {
+	{ daemon_conf; printf '%s\n' "$1"; } >"$T/wrong.conf"
+	run "$BIN/errandd" -n -f "$T/wrong.conf"
+	[ "$rc" -eq 1 ] && grep -Eq "$2" "$T/err" || bad="$bad -n: $1;"
+	run timeout 20 "$BIN/errandd" -d -f "$T/wrong.conf"
+	[ "$rc" -eq 1 ] && grep -Eq "$2" "$T/err" || bad="$bad start: $1;"
+}
+bad=
+wrong 'defaults {' ':5: the section that begins here has no end'
+wrong 'image "a" { # }
+path = "/"' ':5: the section that begins here has no end'
+wrong 'defaults { disk = 10 }' ':5: disk = 10 is out of range; write 1M to 512G'
+wrong 'worker_dir = "/nonexistent"' 'errand-store cannot be executed there'
+wrong 'cgroup_root = "/nonexist"' 'cgroup_root = /nonexist: .*make that group'
+wrong "run_dir = \"/tmp/$(printf '%0100d' 0)\"" 'choose a shorter run_dir'
+mkdir -m 700 "$T/closed"
+wrong "state_dir = \"$T/closed/state\"" 'closed is closed to others'
+is "$bad" '' 'what is wrong is said before anything is started'
+check 'braces in strings and comments do not count' sh -c "
+    { cat '$T/errandd.conf'; printf '# {\nhost_name = \"a{b\" // {\n'
+      echo 'defaults { slots = 2 } /* { */'; } >'$T/right.conf'
+    '$BIN/errandd' -n -f '$T/right.conf'"
+run "$BIN/errandd" surplus
+is "$rc" 2 'arguments are wrong use'
+like "$(cat "$T/err")" '^errandd: surplus: ' 'and named'
+
+# --- the background ---
+
+run "$BIN/errandd" -f "$T/errandd.conf"
+is "$rc" 0 'it goes to the background'
+like "$(cat "$T/err")" "^errandd: ready; sockets in $T/run, log in $T/state/errandd.log" \
+    'and says where it is'
+daemon_pid=$(errandctl --json status | sed -n \
+    's/.*"role":"supervisor","pid":\([0-9]*\).*/\1/p')
+check 'its pid is known' test -n "$daemon_pid"
+like "$(as_uid 4301 "$BIN/errandctl" -s "$CONTROL" status 2>&1)" \
+    'Permission denied.*admin_group' 'who may not use the control socket is told who may'
+
+# --- errandctl tenant ---
+
+run errandctl tenant add quota --store 1M --jobs 3
+like "$(cat "$T/out")" 'may keep 1\.0 MiB in the store, 3 jobs' \
+    'quotas that were just set are shown'
+like "$(errandctl tenant show quota)" '1\.0 MiB in the store,.* 3 jobs' \
+    'and shown again'
+like "$(errandctl tenant add x --uid nouser 2>&1)" '--uid nouser: there is no such user' \
+    'the option that was wrong is named'
+like "$(errandctl tenant add x --cpus none 2>&1)" 'write a number of processors' \
+    'with what to write'
+like "$(errand run --cpus 0 -- true 2>&1)" 'processors, for instance 2 or 1\.5' \
+    'errand run too'
+run env -u ERRAND_HOST timeout 20 "$BIN/errand" info
+like "$(cat "$T/err")" 'root gets no private daemon' 'root without a host is told the same by all'
+run env -u ERRAND_HOST XDG_RUNTIME_DIR=/nonexistent setpriv --reuid 4399 --regid 4399 \
+    --clear-groups timeout 20 "$BIN/errand" info
+like "$(cat "$T/err")" 'errand run. starts one' 'an ordinary user, how to get one'
+like "$(setpriv --reuid 4399 --regid 4399 --clear-groups "$BIN/errandctl" \
+    -s /nowhere/control.sock doctor)" 'mend it: errand run starts one' \
+    'doctor too'
 done_testing

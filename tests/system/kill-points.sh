@@ -196,6 +196,15 @@ two" "$name: output" ;;
 reason() { like "$(cat "$T/json")" "\"reason\":\{\"code\":\"$1\"" \
     "$name: reason"; }
 
+# unknown RAN WORDS: its end is not known, and nobody says that it is
+unknown() {
+	is "$("$BUILD/tests/system/jget" ran <"$T/json") $("$BUILD/tests/system/jget" exit_code <"$T/json")" "$1 null" \
+	    "$name: what is not known is null"
+	like "$(errand status "$name")" "^result .*$2" "$name: status"
+	errand receipt "$name" -o "$T/receipt"
+	like "$(errand verify "$T/receipt")" "$2" "$name: verify"
+}
+
 # changed: everything that the job made is there
 changed() {
 	is "$(errand diff "$name" | grep -c '^A made/[1-9]$')" 9 \
@@ -414,6 +423,9 @@ at_running keeper-running
 kill -9 "$keeper"
 finish 120 failed 1 'kept its sandbox'
 reason worker_lost
+unknown true 'not known'
+like "$(cat "$T/err")" 'job .* was lost, how it ended is not known' \
+    "$name: the client too"
 exec_kept
 
 at_collecting keeper-collecting
@@ -443,5 +455,6 @@ run_daemon
 release
 finish 120 lost 1 'lost|not known'
 reason worker_lost
+unknown null 'whether it ran'
 
 done_testing

@@ -456,6 +456,7 @@ test_good(void **state)
 	settle(JOB_EXITED);
 	assert_int_equal(last.exit_code, 3);
 	assert_int_equal(last.ran, 1);
+	assert_int_equal(last.unknown, 0);
 	assert_int_equal(last.cleanup, 1);
 	assert_int_equal(last.usage.cpu_us, 5);
 }
@@ -569,6 +570,7 @@ test_keeper_ends(void **state)
 	keeper = -1;
 	settle(JOB_FAILED);
 	assert_int_equal(last.ran, 1);
+	assert_int_equal(last.unknown, 1);
 	assert_int_equal(last.reason.code, ERR_WORKER_LOST);
 }
 

@@ -1,0 +1,59 @@
+/*
+ * What a configuration needs of the host before anything is started.  Looks at
+ * the file system and changes nothing.
+ */
+#include <sys/un.h>
+
+#include <errno.h>
+#include <linux/limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cgroup.h"
+#include "config.h"
+#include "config_check.h"
+#include "lib/log.h"
+#include "roles.h"
+#include "state.h"
+
+static int
+workers_check(const struct config *cfg)
+{
+	char path[PATH_MAX];
+	int i, n;
+
+	for (i = 0; i < ROLE__MAX; i++) {
+		n = snprintf(path, sizeof(path), "%s/%s", cfg->worker_dir,
+		    roles[i].program);
+		if (n > 0 && (size_t)n < sizeof(path) &&
+		    access(path, X_OK) == 0)
+			continue;
+		log_warnx("worker_dir = %s: %s cannot be executed there: %s; "
+		    "write where it is installed, or remove the line",
+		    cfg->worker_dir, roles[i].program, strerror(errno));
+		return (-1);
+	}
+	return (0);
+}
+
+static int
+sockets_check(const struct config *cfg)
+{
+	const size_t most = sizeof(((struct sockaddr_un *)0)->sun_path) - 1;
+
+	if (strlen(cfg->run_dir) + strlen("/control.sock") <= most)
+		return (0);
+	log_warnx("run_dir = %s: a socket's path has at most %zu bytes; "
+	    "choose a shorter run_dir", cfg->run_dir, most);
+	return (-1);
+}
+
+int
+config_check(const struct config *cfg)
+{
+	if (workers_check(cfg) == -1 || sockets_check(cfg) == -1 ||
+	    state_passable(cfg) == -1 || cgroups_check(cfg) == -1)
+		return (-1);
+	return (0);
+}

@@ -1,0 +1,13 @@
+#ifndef ERRAND_CONFIG_CHECK_H
+#define ERRAND_CONFIG_CHECK_H
+
+struct config;
+
+/**
+ * config_check(cfg):
+ * Is what the configuration names there, and can it be used?  Makes nothing.
+ * Return 0, or -1 after logging what is wrong and how to mend it.
+ */
+int config_check(const struct config *);
+
+#endif /* !ERRAND_CONFIG_CHECK_H */
