@@ -145,13 +145,16 @@ stand_in_begin(const char *role, int argc, char **argv, struct options *o)
 	log_init(role, LOG_LEVEL_INFO);
 	scene_take(argv);
 	memset(o, 0, sizeof(*o));
-	while ((ch = getopt(argc, argv, "u:g:d:rl:")) != -1) {
+	while ((ch = getopt(argc, argv, "u:g:d:i:n:rRl:")) != -1) {
 		switch (ch) {
 		case 'u': o->uid = (unsigned int)atol(optarg); break;
 		case 'g': o->gid = (unsigned int)atol(optarg); break;
 		case 'd': o->dir = optarg; break;
 		case 'r': o->rootless = 1; break;
 		case 'l': o->level = atoi(optarg); break;
+		case 'i':
+		case 'n':
+		case 'R': break;    /* nothing to it */
 		default: fatalx("errandd passed an option that is not known");
 		}
 	}
