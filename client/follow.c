@@ -451,8 +451,10 @@ follow_exit_code(const struct follow *f)
 		return (128 + r->signal);
 	if (r->exit_code != 0)
 		return (r->exit_code);
-	/* Told to stop by its time limit, it did so with success. */
-	if (r->limit == JOB_LIMIT_RUNTIME || r->limit == JOB_LIMIT_CPU_TIME)
+	/* Told to stop by such a limit, or too short to be told, it ended with
+	 * success; it is none. */
+	if (r->limit == JOB_LIMIT_RUNTIME || r->limit == JOB_LIMIT_CPU_TIME ||
+	    r->limit == JOB_LIMIT_DISK || r->limit == JOB_LIMIT_INODES)
 		return (EXIT_OURS);
 	return (*fault != '\0' || f->unwritten ? EXIT_OURS : 0);
 }

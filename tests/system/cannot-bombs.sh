@@ -159,6 +159,14 @@ except OSError as e:
 	check "$who, a mount kept busy: nothing stays" wait_for 20 swept
 done
 
+# Too short for anybody to look meanwhile, and a shell that does not pass it on.
+run errand --no-snapshot --disk 10M -- sh -c \
+    'head -c 50M /dev/zero >big; ls big'
+is "$rc $(cat "$T/out")" '120 big' 'a disk that was filled at last is no success'
+like "$(cat "$T/err")" 'limit: disk' 'and named'
+run errand --no-snapshot --disk 10M -- sh -c 'head -c 5M /dev/zero >big'
+is $rc 0 'one that was not is none of it'
+
 # Whatever holds a disk limit goes with the job; what is used again is empty.
 before=$(loops)
 bad=

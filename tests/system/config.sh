@@ -118,7 +118,19 @@ like "$(cat "$T/err")" 'root gets no private daemon' 'root without a host is tol
 run env -u ERRAND_HOST XDG_RUNTIME_DIR=/nonexistent setpriv --reuid 4399 --regid 4399 \
     --clear-groups timeout 20 "$BIN/errand" info
 like "$(cat "$T/err")" 'errand run. starts one' 'an ordinary user, how to get one'
-like "$(setpriv --reuid 4399 --regid 4399 --clear-groups "$BIN/errandctl" \
-    -s /nowhere/control.sock doctor)" 'mend it: errand run starts one' \
-    'doctor too'
+out=$(XDG_STATE_HOME='' HOME=/tmp setpriv --reuid 4399 --regid 4399 \
+    --clear-groups "$BIN/errandctl" -s /nowhere/control.sock doctor)
+like "$out" 'mend it: errand run starts one' 'doctor too'
+if [ -e /run/errand/errand.sock ]; then
+	skip 1 'this host has a daemon'
+else
+	like "$out" '^(ok|less) +disk +.* for /tmp$' \
+	    'and looks where a daemon of his would keep its state'
+fi
+if [ -d /sys/fs/cgroup/memory ]; then
+	like "$out" '^less +cgroups +v1, of which an ordinary user' \
+	    'and at what cgroups it would have'
+else
+	skip 1 'no cgroups v1 here'
+fi
 done_testing
