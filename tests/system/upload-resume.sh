@@ -64,7 +64,7 @@ for at in 1 7 13; do
 		link "$at" "$at" 0
 		# shellcheck disable=SC2086
 		over $c
-		[ "$rc" -eq 0 ] || bad="$bad $at:$c:$rc"
+		[ "$rc" -eq 0 ] || bad="$bad $at:$c:$rc: $(cat "$T/err")"
 	done
 done
 is "$bad" '' 'cut in the greeting, it is tried again'

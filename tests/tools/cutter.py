@@ -63,9 +63,11 @@ def main():
     listen, target, counts = sys.argv[1:4]
     limits = sys.argv[4:]
     s = socket.socket(socket.AF_UNIX)
-    s.bind(listen)
+    # Whoever sees the name can connect.
+    s.bind(listen + ".new")
     s.listen(8)
-    os.chmod(listen, 0o666)
+    os.chmod(listen + ".new", 0o666)
+    os.rename(listen + ".new", listen)
     while True:
         client, _ = s.accept()
         limit = limits.pop(0) if limits else "0"
