@@ -30,6 +30,8 @@ show(const struct admin_status *a)
 	printf("jobs       %u running of %u slots, %u queued\n", a->running,
 	    a->slots, a->queued);
 	printf("cgroups    %s\n", a->cgroup);
+	printf("isolation  %s\n", out_escape(a->isolation,
+	    strlen(a->isolation)));
 	printf("store      %llu objects, %s (%s in packs), %llu jobs, %s free, "
 	    "%llu commits, %llu flushes\n",
 	    (unsigned long long)a->store_objects, text_bytes(a->store_bytes),
@@ -145,6 +147,7 @@ status_json(const struct admin_status *a)
 	json_object_set_new(o, "rootless", json_boolean(a->rootless));
 	json_object_set_new(o, "cgroup", json_string(a->cgroup));
 	json_object_set_new(o, "note", json_string(a->note));
+	json_object_set_new(o, "isolation", json_string(a->isolation));
 	json_object_set_new(o, "store", store_json(a));
 	json_object_set_new(o, "sandboxes", sandboxes_json(a));
 	for (i = 0; i < a->nprocs; i++)

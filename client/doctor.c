@@ -199,6 +199,22 @@ static const struct closed {
 	    "give errand-exec an AppArmor profile with \"userns,\"" },
 };
 
+/* As root there is another way; it gives less. */
+static void
+bounded_say(struct doctor_answer *a, const char *mend, const char *path, int e)
+{
+	char what[128];
+
+	snprintf(what, sizeof(what), "%s %s", path != NULL ? "closed by" :
+	    "cannot be made:", path != NULL ? path : strerror(e));
+	if (getuid() != 0)
+		doctor_say(a, DOCTOR_BAD, mend, "%s", what);
+	else
+		doctor_say(a, DOCTOR_LESS, mend, "%s; errandd as root runs "
+		    "jobs in bounded mode: one wall less, and no --as-root",
+		    what);
+}
+
 static void
 ask_userns(struct doctor_answer *a)
 {
@@ -214,8 +230,7 @@ ask_userns(struct doctor_answer *a)
 	e = errno;
 	for (i = 0; i < sizeof(closed) / sizeof(closed[0]); i++)
 		if (sysctl_get(closed[i].path) == closed[i].value) {
-			doctor_say(a, DOCTOR_BAD, closed[i].mend, "closed by "
-			    "%s", closed[i].path);
+			bounded_say(a, closed[i].mend, closed[i].path, e);
 			return;
 		}
 	if (in_chroot())
@@ -224,8 +239,7 @@ ask_userns(struct doctor_answer *a)
 		    "chroot by itself; as an ordinary user run it outside",
 		    "cannot be made inside a chroot");
 	else
-		doctor_say(a, DOCTOR_BAD, mend, "cannot be made: %s",
-		    strerror(e));
+		bounded_say(a, mend, NULL, e);
 }
 
 static int

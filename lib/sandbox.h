@@ -109,4 +109,20 @@ int sandbox_landlock_light(const struct sandbox_path *, size_t);
  */
 int sandbox_drop(unsigned int, unsigned int);
 
+/**
+ * sandbox_bound(uid, gid, caps):
+ * The same, but for these capabilities (bits by number), which stay when the
+ * ids change later and are the most that this process and its children will
+ * ever have.  For one that must make what user namespaces would have made.
+ */
+int sandbox_bound(unsigned int, unsigned int, uint64_t);
+
+/*
+ * Have these capabilities and no others, of those there are; the second does so
+ * too, but those of ${may} are not in force until they are asked for again.  0,
+ * or -1 with errno.
+ */
+int sandbox_caps(uint64_t);
+int sandbox_caps_may(uint64_t caps, uint64_t may);
+
 #endif /* !ERRAND_SANDBOX_H */

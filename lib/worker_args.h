@@ -15,6 +15,8 @@ struct worker_args {
 	int rebuild;            /* the store: make its index anew first */
 	unsigned int jobs;      /* at once on this host; 0: not said */
 	enum log_level level;
+	int bounded;            /* errand-exec, not an option: it found that it
+				 * has to do without user namespaces */
 	size_t nimages;         /* errand-exec */
 	const char *images[IMAGES_MAX]; /* NAME=PATH each */
 };

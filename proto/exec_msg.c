@@ -14,6 +14,7 @@ static const struct field hello_fields[] = {
 	NAME(u.hello.software, 0),
 	BOOL(u.hello.userns),
 	TEXT(u.hello.note),
+	BOOL(u.hello.bounded),
 };
 static MAP(hello_map, T, errand__exec__hello__descriptor, hello_fields, NULL);
 

@@ -25,6 +25,7 @@ struct exec_msg {
 			char software[32];
 			uint8_t userns;         /* user namespaces work */
 			char note[LIMIT_TEXT];  /* why not */
+			uint8_t bounded;        /* sandboxes are made without */
 		} hello;
 		struct {
 			char sandbox[JOB_ID_LEN + 1];

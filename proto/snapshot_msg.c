@@ -112,6 +112,7 @@ static const struct field admin_status_fields[] = {
 	UINT(sandboxes_made, 0, BIG),
 	UINT(sandboxes_failed, 0, BIG),
 	TEXT(sandbox_note),
+	TEXT(isolation),
 };
 MAP(admin_status_map, T, errand__snapshot__admin_status__descriptor,
     admin_status_fields, NULL);

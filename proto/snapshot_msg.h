@@ -137,6 +137,7 @@ struct admin_status {
 	uint64_t sandboxes_warm, sandboxes_cold, sandboxes_made,
 	    sandboxes_failed;
 	char sandbox_note[LIMIT_TEXT];  /* why none are made, or "" */
+	char isolation[LIMIT_TEXT];     /* what they are made of, and why */
 	uint32_t nprocs;
 	struct proc_info procs[LIMIT_PROCS];
 	char store_note[LIMIT_TEXT];    /* why the store is not up */

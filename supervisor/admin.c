@@ -173,6 +173,23 @@ note_fill(struct sup *sup, struct admin_status *s)
 		    cgroups_note(sup->cgroups));
 }
 
+/* What sandboxes are made of, and why not of more. */
+static void
+isolation_fill(struct sup *sup, struct admin_status *s)
+{
+	const char *why;
+
+	if (exec_link_bounded(sup->exec, &why))
+		snprintf(s->isolation, sizeof(s->isolation), "bounded: %s; "
+		    "errand-exec keeps rights over the host, and --as-root is "
+		    "refused", why);
+	else if (exec_link_ready(sup->exec, &why))
+		snprintf(s->isolation, sizeof(s->isolation),
+		    "user namespaces");
+	else
+		snprintf(s->isolation, sizeof(s->isolation), "none");
+}
+
 /* Where the store is, and what it said about it. */
 static void
 store_fill(const struct sup *sup, struct admin_status *s)
@@ -197,6 +214,7 @@ status_fill(struct sup *sup, struct admin_status *s)
 	snprintf(s->cgroup, sizeof(s->cgroup), "%s",
 	    cgroups_kind(sup->cgroups));
 	note_fill(sup, s);
+	isolation_fill(sup, s);
 	store_fill(sup, s);
 	sandbox_pool_show(sup->sandboxes, s);
 	procs_fill(sup, s);

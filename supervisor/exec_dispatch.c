@@ -23,6 +23,7 @@ struct exec_link {
 	void (*up)(struct sup *);
 	void (*down)(struct sup *);
 	int userns;
+	int bounded;            /* without them all the same */
 	char note[LIMIT_TEXT];
 	uint8_t buf[CHAN_MSG_MAX];
 };
@@ -40,7 +41,12 @@ on_hello(struct exec_link *x, const struct exec_msg *m)
 	}
 	x->userns = m->u.hello.userns;
 	memcpy(x->note, m->u.hello.note, sizeof(x->note));
-	if (!x->userns)
+	x->bounded = m->u.hello.bounded && !x->userns &&
+	    !x->sup->cfg->rootless;
+	if (x->bounded)
+		log_warnx("exec: sandboxes are made in bounded mode: %s",
+		    x->note);
+	else if (!x->userns)
 		log_warnx("exec: no sandboxes here: %s", x->note);
 	child_event(x->child, CHILD_READY);
 	return (0);
@@ -101,7 +107,7 @@ on_gone(void *cookie)
 {
 	struct exec_link *x = cookie;
 
-	x->userns = 0;
+	x->userns = x->bounded = 0;
 	x->note[0] = '\0';
 	jobs_exec_lost(x->sup->jobs);
 	sandbox_pool_exec_lost(x->sup->sandboxes);
@@ -165,9 +171,17 @@ exec_link_ready(const struct exec_link *x, const char **why)
 	*why = NULL;
 	if (child_state(x->child) != CHILD_UP)
 		return (0);
-	if (!x->userns)
+	if (!x->userns && !x->bounded)
 		*why = x->note;
-	return (x->userns);
+	return (x->userns || x->bounded);
+}
+
+int
+exec_link_bounded(const struct exec_link *x, const char **why)
+{
+	if (why != NULL)
+		*why = x->note;
+	return (child_state(x->child) == CHILD_UP && x->bounded);
 }
 
 int

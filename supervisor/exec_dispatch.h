@@ -18,6 +18,12 @@ struct child *exec_link_child(struct exec_link *);
 /* Can it run jobs?  If not and ${why} is set, it never will: why not. */
 int exec_link_ready(const struct exec_link *, const char **);
 
+/*
+ * Is it there, and makes sandboxes without user namespaces?  ${why}, if set,
+ * says why they are closed.
+ */
+int exec_link_bounded(const struct exec_link *, const char **);
+
 /**
  * exec_link_prepare(x, m, fds, n):
  * Send a PREPARE with the keeper's end of its channel and perhaps a mount for

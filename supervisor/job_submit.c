@@ -32,7 +32,7 @@
 #include "tenants.h"
 #include "tenants_limits.h"
 
-enum limit_by { BY_ALWAYS, BY_CPU, BY_MEMORY, BY_DISK, BY_CPUTIME };
+enum limit_by { BY_ALWAYS, BY_PIDS, BY_CPU, BY_MEMORY, BY_DISK, BY_CPUTIME };
 enum limit_unit { IN_ONES, IN_MILLI, IN_BYTES, IN_US };
 
 /*
@@ -49,7 +49,7 @@ static const struct limit_row {
 } limit_rows[] = {
 	{ "cpus", offsetof(struct job_limits, cpus_milli), 0, BY_CPU,
 	    IN_MILLI },
-	{ "pids", offsetof(struct job_limits, pids), 0, BY_ALWAYS, IN_ONES },
+	{ "pids", offsetof(struct job_limits, pids), 0, BY_PIDS, IN_ONES },
 	{ "memory", offsetof(struct job_limits, memory), 1, BY_MEMORY,
 	    IN_BYTES },
 	{ "disk", offsetof(struct job_limits, disk), 1, BY_DISK, IN_BYTES },
@@ -110,6 +110,9 @@ holds(const struct sup *sup, const struct limit_row *r)
 {
 	switch (r->by) {
 	case BY_ALWAYS: return (1);
+	/* A resource limit does it too, but would count all of a tenant's. */
+	case BY_PIDS: return (!exec_link_bounded(sup->exec, NULL) ||
+	    cgroups_hold(sup->cgroups, CG_PIDS));
 	case BY_CPU: return (cgroups_hold(sup->cgroups, CG_CPU));
 	case BY_MEMORY: return (cgroups_hold(sup->cgroups, CG_MEMORY));
 	case BY_DISK: return (sup->cfg->rootless ||
@@ -138,7 +141,7 @@ limit_refuse(const struct sup *sup, const struct limit_row *r,
 	if (r->by == BY_DISK)
 		return (err_set(err, ERR_LIMIT, "--disk cannot be enforced on "
 		    "this host: %s; leave it out", disk_images_note(sup->disks)));
-	if (r->by == BY_CPU || r->by == BY_MEMORY || r->by == BY_CPUTIME)
+	if (r->by == BY_CPU || r->by == BY_MEMORY || r->by == BY_PIDS || r->by == BY_CPUTIME)
 		return (err_set(err, ERR_LIMIT, "--%s cannot be enforced on "
 		    "this host, where no cgroup of ours controls it; leave it "
 		    "out",
@@ -243,6 +246,9 @@ submit_check(struct sup *sup, struct tenant *t, const struct job_submit *s,
 	if (!exec_link_ready(sup->exec, &why) && why != NULL)
 		return (err_set(err, ERR_SANDBOX, "this host cannot make "
 		    "sandboxes: %s", why));
+	if (s->as_root && exec_link_bounded(sup->exec, &why))
+		return (err_set(err, ERR_SANDBOX, "--as-root needs user "
+		    "namespaces, and on this host %s; leave it out", why));
 	if (s->net == JOB_NET_HOST && !t->conf.net_host)
 		return (err_set(err, ERR_DENIED, "tenant %s may not use --net "
 		    "host; its operator can allow it with net = host",

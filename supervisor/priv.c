@@ -255,6 +255,54 @@ err0:
 	return (-1);
 }
 
+/* A line "NAME:<numbers>" of /proc/PID/status: all four are ${id}? */
+static int
+ids_line(const char *status, const char *name, uint32_t id)
+{
+	const char *p = strstr(status, name);
+	uint32_t v[4];
+
+	return (p != NULL && sscanf(p + strlen(name), "%" SCNu32 "%" SCNu32 "%"
+	    SCNu32 "%" SCNu32, &v[0], &v[1], &v[2], &v[3]) == 4 &&
+	    v[0] == id && v[1] == id && v[2] == id && v[3] == id);
+}
+
+/* Is its number in its own, innermost pid namespace 1, and not so in ours? */
+static int
+pid1_line(const char *status)
+{
+	const char *p = strstr(status, "\nNSpid:"), *end;
+
+	if (p == NULL || (end = strchr(p + 1, '\n')) == NULL)
+		return (0);
+	/* The first number is ours for it, and has the first tab before it. */
+	return (end[-1] == '1' && end[-2] == '\t' && end - 2 > p + 7);
+}
+
+int
+tenant_priv(int pidfd, uint32_t uid)
+{
+	int proc, rc, ok;
+	uint8_t *buf;
+	size_t len;
+	pid_t pid;
+
+	if ((proc = proc_open(pidfd, &pid)) == -1)
+		return (-1);
+	rc = io_file_read(proc, "status", 65536, &buf, &len);
+	io_close(&proc);
+	if (rc == -1)
+		return (-1);
+	ok = pid1_line((char *)buf) && (uid == 0 ||
+	    (ids_line((char *)buf, "\nUid:", uid) &&
+	    ids_line((char *)buf, "\nGid:", uid)));
+	free(buf);
+	if (ok)
+		return (0);
+	errno = pidfd_dead(pidfd) ? ESRCH : EPERM;
+	return (-1);
+}
+
 /*
  * Safe because: it was found to be pid 1 of the job when it was placed.  Should
  * it die right now and its number be another's, that one runs on fewer

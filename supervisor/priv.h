@@ -45,6 +45,14 @@ int map_priv(int, const struct map_rule *, struct userns *);
 int place_priv(int, const struct userns *, struct cgroup *, uint32_t, int *,
     size_t *);
 
+/**
+ * tenant_priv(pidfd, uid):
+ * Where there is no user namespace to check: is the process pid 1 of a pid
+ * namespace, and if ${uid} is not 0, has it that uid and gid and no other?  0,
+ * or -1 with errno (EPERM: it is not; ESRCH: it has ended).
+ */
+int tenant_priv(int, uint32_t);
+
 /* The processors a sandbox whose process was placed may use.  0 or -1. */
 int cpus_priv(int, const cpu_set_t *);
 

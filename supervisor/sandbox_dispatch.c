@@ -8,6 +8,7 @@
 
 #include "cgroup.h"
 #include "config.h"
+#include "exec_dispatch.h"
 #include "job_dispatch.h"
 #include "jobs.h"
 #include "lib/chan.h"
@@ -84,8 +85,10 @@ on_map(struct sandbox *b, const struct job_msg *m, int *fds)
 	};
 
 	(void)m;
-	/* Rootless, we have no right that errand-exec has not: it did it. */
-	if (!b->sup->cfg->rootless &&
+	b->bounded = (uint8_t)exec_link_bounded(b->sup->exec, NULL);
+	/* Rootless, we have no right that errand-exec has not: it did it.
+	 * Bounded, there is no map: what it becomes is looked at (on_ready). */
+	if (!b->sup->cfg->rootless && !b->bounded &&
 	    map_priv(fds[0], &rule, &b->userns) == -1) {
 		log_warn("sandbox %s: uid map", b->id);
 		return (-1);
@@ -102,11 +105,14 @@ on_map(struct sandbox *b, const struct job_msg *m, int *fds)
 static int
 on_place(struct sandbox *b, const struct job_msg *m, int *fds)
 {
-	const struct userns *ns = b->sup->cfg->rootless ? NULL : &b->userns;
+	const struct userns *ns = b->sup->cfg->rootless || b->bounded ? NULL :
+	    &b->userns;
 	int join[CGROUP_JOIN_MAX];
 	size_t n;
 
 	(void)m;
+	if (b->bounded && tenant_priv(fds[0], 0) == -1 && errno != ESRCH)
+		return (violation(b, "is no pid 1"));
 	if (place_priv(fds[0], ns, b->cgroup, b->key.tenant->conf.host_uid,
 	    join, &n) == -1) {
 		/* Dead already: there is nobody to place, and so nobody that
@@ -144,6 +150,9 @@ on_ready(struct sandbox *b, const struct job_msg *m, int *fds)
 	    !pidfd_dead(b->pid1_fd) &&
 	    strcmp(cgroups_kind(b->sup->cgroups), "none") != 0)
 		return (violation(b, "is not in its cgroup"));
+	if (b->bounded && tenant_priv(b->pid1_fd,
+	    b->key.tenant->conf.host_uid) == -1 && errno != ESRCH)
+		return (violation(b, "is not its tenant's"));
 	memset(&u, 0, sizeof(u));
 	if (b->cgroup != NULL)
 		cgroup_usage(b->cgroup, &u, &hit);

@@ -170,8 +170,7 @@ collect(struct keeper *k)
 		k->result.changes.root = k->run->root;
 		return;
 	}
-	c.dir = openat(k->data, "upper", O_RDONLY | O_DIRECTORY |
-	    O_NOFOLLOW | O_CLOEXEC);
+	c.dir = collect_open(k->data, "upper", S_IFDIR, O_DIRECTORY);
 	if (c.dir == -1) {
 		(void)collect_fail(&c);
 		fault(k, &c);

@@ -13,6 +13,22 @@
 #include "storeclient.h"
 
 /*
+ * In a namespace of its own the keeper is root over what the job left; elsewhere
+ * it is the owner, who has to give himself the right first.  Nobody else is
+ * left to see it, the mode was taken before, and io_remove does the same.
+ */
+int
+collect_open(int dir, const char *name, mode_t mode, int flags)
+{
+	mode_t need = (flags & O_DIRECTORY) ? 0700 : 0400;
+
+	if (geteuid() != 0 && (mode & need) != need &&
+	    fchmodat(dir, name, (mode & 0777) | need, 0) == -1)
+		return (-1);
+	return (openat(dir, name, flags | O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+/*
  * Never a FIFO's other end, never through a link: what is opened is the
  * regular file that was seen, or nothing.
  */
@@ -22,8 +38,7 @@ file_open(const struct collect *c, const char *name, const struct stat *st)
 	struct stat is;
 	int fd;
 
-	fd = openat(c->dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK |
-	    O_CLOEXEC);
+	fd = collect_open(c->dir, name, st->st_mode, O_NONBLOCK);
 	if (fd == -1)
 		return (-1);
 	if (fstat(fd, &is) == -1 || !S_ISREG(is.st_mode) ||

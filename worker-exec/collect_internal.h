@@ -125,6 +125,13 @@ int collect_record(struct collect *, int op, const struct tree_entry *);
 /* collect_file.c */
 
 /**
+ * collect_open(dir, name, mode, flags):
+ * Open what the job left, of that mode, for reading, although its mode may not
+ * allow it; no link is followed.  Returns a descriptor, or -1 with errno.
+ */
+int collect_open(int, const char *, mode_t, int);
+
+/**
  * collect_file(c, name, st, old, e):
  * Describe the regular file ${name} in c->dir in ${e}, and put its content
  * unless it is that of ${old} (or NULL).  Return 1, 0 when it had to be left

@@ -151,8 +151,9 @@ push_upper(struct collect *c, struct stack *s, const char *name,
 	struct frame *f;
 	int fd;
 
-	fd = openat(c->dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
-	    O_CLOEXEC);
+	fd = strcmp(name, ".") == 0 ? openat(c->dir, name, O_RDONLY |
+	    O_DIRECTORY | O_CLOEXEC) : collect_open(c->dir, name, e->mode,
+	    O_DIRECTORY);
 	if (fd == -1) {
 		collect_lack(c, "a directory could not be read: %s",
 		    strerror(errno));

@@ -175,7 +175,7 @@ keeper_make(struct dispatch *d, struct prep *p)
 	int pidfd = -1;
 	pid_t pid;
 
-	if (!d->userns) {
+	if (!d->userns && !d->cfg->bounded) {
 		no_keeper(d, p, d->note);
 		return;
 	}
@@ -186,6 +186,8 @@ keeper_make(struct dispatch *d, struct prep *p)
 		no_keeper(d, p, why);
 		return;
 	}
+	if (d->cfg->bounded)
+		flags &= ~(uint64_t)CLONE_NEWUSER;
 	if (p->net != JOB_NET_HOST)
 		flags |= CLONE_NEWNET;
 	if ((pid = ns_clone(flags, &pidfd)) == 0)
@@ -262,17 +264,21 @@ err0:
 }
 
 void
-dispatch_ready(struct dispatch *d)
+dispatch_ready(struct dispatch *d, const char *note)
 {
 	struct exec_msg m;
 
-	d->userns = ns_trial(d->note, sizeof(d->note)) == 0;
+	if (d->cfg->bounded)
+		(void)snprintf(d->note, sizeof(d->note), "%s", note);
+	else
+		d->userns = ns_trial(d->note, sizeof(d->note)) == 0;
 	memset(&m, 0, sizeof(m));
 	m.op = EXEC_HELLO;
 	m.u.hello.version = CHANNEL_VERSION;
 	(void)snprintf(m.u.hello.software, sizeof(m.u.hello.software),
 	    "errand %s", ERRAND_VERSION);
 	m.u.hello.userns = (uint8_t)d->userns;
+	m.u.hello.bounded = (uint8_t)d->cfg->bounded;
 	memcpy(m.u.hello.note, d->note, sizeof(m.u.hello.note));
 	send_msg(d, &m);
 }

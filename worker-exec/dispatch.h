@@ -14,8 +14,11 @@ struct exec_filters;
 struct dispatch *dispatch_new(struct event_base *, int,
     const struct worker_args *, const struct exec_filters *);
 
-/* Try whether sandboxes can be made here, and say HELLO. */
-void dispatch_ready(struct dispatch *);
+/*
+ * Try whether sandboxes can be made here, and say HELLO.  In bounded mode the
+ * note says why it is that.
+ */
+void dispatch_ready(struct dispatch *, const char *);
 
 /* Keepers that live on then are not waited for: they end when we do. */
 void dispatch_free(struct dispatch *);

@@ -21,6 +21,7 @@
 #include "init.h"
 #include "lib/chan.h"
 #include "lib/io.h"
+#include "lib/sandbox.h"
 #include "ns.h"
 #include "rename_watch.h"
 
@@ -127,7 +128,8 @@ preexec_fork(struct init *in, void (*run)(const struct preexec_start *),
 	const struct preexec_start start = {
 		.gate = fds[0], .exec = fds[1], .out = fds[2], .err = fds[3],
 		.watch = fds[4],
-		.as_root = in->start->as_root, .filter = in->start->filter
+		.as_root = in->start->as_root, .filter = in->start->filter,
+		.bounded = in->start->tenant != 0
 	};
 	pid_t pid;
 
@@ -250,6 +252,8 @@ on_change(struct init *in, const struct init_msg *m, int *fds)
 
 	if (view_change(fds[0], m->size, &step) == -1)
 		fail(in, step);
+	if (in->start->tenant != 0 && sandbox_caps(0) == -1)
+		fail(in, "giving up capabilities");
 	tell(in, &r);
 }
 
@@ -385,7 +389,8 @@ init_main(const struct init_start *start)
 	(void)prctl(PR_SET_NAME, "errand-init", 0, 0, 0);
 	if (join_hear(&in, join, &njoin) == -1)
 		_exit(1);
-	if (ns_become_root() == -1)
+	if ((start->tenant != 0 ? ns_become_tenant(start->tenant,
+	    NS_TENANT_CAPS, 0) : ns_become_root()) == -1)
 		fail(&in, "becoming the job's user");
 	join_all(&in, join, njoin);
 	/* Where it was placed is the top of what the job sees of cgroups. */

@@ -25,7 +25,9 @@ struct sock_fprog;
  *   keeper  PROBE      run a program as a command would be
  *   init    PROVED     it ended with status .number
  *   keeper  CHANGE     + 0 or 1 fd: the mount to put over the workspace; with
- *                      .size, /tmp and its like get so many bytes
+ *                      .size, /tmp and its like get so many bytes.  Without
+ *                      user namespaces it is always sent, for now pid 1 gives
+ *                      up the last of its rights
  *   init    CHANGED
  *   keeper  CACHE      + 1 fd: the mount to put at .path
  *   init    CACHED     .number: so many directories were made on the way; below
@@ -59,6 +61,8 @@ struct init_start {
 	struct view view;
 	const struct sock_fprog *filter;
 	uint8_t as_root;        /* the command will be */
+	uint32_t tenant;        /* without user namespaces: whose uid this is
+				 * going to be; else 0 */
 };
 
 /* Be pid 1.  Called in the new process; does not return. */

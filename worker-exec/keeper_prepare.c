@@ -64,9 +64,13 @@ init_fork(struct keeper *k)
 	int host = k->prep->net == JOB_NET_HOST, ctl[2];
 	struct init_start start = {
 		.view = { .from = k->prep->view, .net_host = host,
-		    .scratch = k->prep->scratch, .jobs = k->cfg->jobs },
+		    .scratch = k->prep->scratch,
+		    /* Without a namespace of its own, nothing is its share. */
+		    .jobs = k->cfg->bounded ? 0 : k->cfg->jobs,
+		    .runner = k->cfg->bounded ? k->prep->host_uid : 0 },
 		.filter = host ? f->host : f->none,
 		.as_root = k->prep->as_root,
+		.tenant = k->cfg->bounded ? k->prep->host_uid : 0,
 	};
 
 	if (chan_pair(ctl) == -1)
@@ -112,14 +116,20 @@ become(struct keeper *k)
 
 	if (keeper_await(k, &k->mapped) == -1)
 		return (-1);
-	if (ns_become_root() == -1)
+	/* The interface first: the right to that is not kept. */
+	if (k->cfg->bounded && k->prep->net != JOB_NET_HOST &&
+	    ns_loopback() == -1)
+		return (keeper_fault_step(k, "the loopback interface", errno));
+	if ((k->cfg->bounded ? ns_become_tenant(k->prep->host_uid,
+	    NS_KEEPER_CAPS, NS_OVERLAY_CAP) : ns_become_root()) == -1)
 		return (keeper_fault_step(k, "becoming the tenant's user",
 		    errno));
 	if (getppid() != k->prep->parent)
 		_exit(1);
 	if (sethostname("errand", 6) == -1)
 		return (keeper_fault_step(k, "the host name", errno));
-	if (k->prep->net != JOB_NET_HOST && ns_loopback() == -1)
+	if (!k->cfg->bounded && k->prep->net != JOB_NET_HOST &&
+	    ns_loopback() == -1)
 		return (keeper_fault_step(k, "the loopback interface", errno));
 	return (0);
 }

@@ -169,7 +169,10 @@ command_make(struct keeper *k, const struct job_spec *spec)
 	memset(&err, 0, sizeof(err));
 	if (workspace_soft(k))
 		f.file = k->run->limits.disk;
-	if (f.pids != 0 && !k->cfg->rootless)
+	/* Without a user namespace all jobs of the tenant would be counted. */
+	if (k->cfg->bounded)
+		f.pids = 0;
+	else if (f.pids != 0 && !k->cfg->rootless)
 		f.pids += PIDS_MORE;
 	if (k->run->values != -1 && memfd_map(k->run->values, LIMIT_ENV_BYTES,
 	    &f.values, &f.values_len) == -1) {
@@ -214,6 +217,19 @@ image_same(struct keeper *k, const struct job_spec *spec)
 	return (keeper_fault(k, &err));
 }
 
+/* They are mounted when pid 1 has no right to mount any more: see DESIGN. */
+static int
+caches_may(struct keeper *k, const struct job_spec *spec)
+{
+	struct err err = { 0 };
+
+	if (!k->cfg->bounded || spec->ncaches == 0)
+		return (0);
+	(void)err_set(&err, ERR_SANDBOX, "--cache needs user namespaces, which "
+	    "are closed on this host (errandctl status); leave it out");
+	return (keeper_fault(k, &err));
+}
+
 /* Fetch the spec, and make of it what pid 1 needs: a memfd, or -1. */
 static int
 command_get(struct keeper *k)
@@ -223,7 +239,7 @@ command_get(struct keeper *k)
 
 	if (spec_get(k, &spec) == -1)
 		return (-1);
-	if (image_same(k, &spec) == -1) {
+	if (image_same(k, &spec) == -1 || caches_may(k, &spec) == -1) {
 		job_spec_done(&spec);
 		return (-1);
 	}
@@ -260,7 +276,7 @@ workspace_change(struct keeper *k)
 	if (k->run->root.kind != OBJ_NONE &&
 	    (fd = workspace_tree(k)) == -1)
 		return (-1);
-	if (m.size == 0 && fd == -1)
+	if (m.size == 0 && fd == -1 && !k->cfg->bounded)
 		return (0);
 	if (fd != -1)
 		git_index(k, fd);
@@ -276,6 +292,8 @@ fence_late(void *cookie)
 	struct keeper *k = cookie;
 	const struct sandbox_path tenant = { .fd = k->tenant, .writable = 1 };
 
+	if (k->cfg->bounded && sandbox_caps(0) == -1)
+		return (-1);
 	if (sandbox_landlock_light(&tenant, k->tenant == -1 ? 0 : 1) == -1)
 		return (-1);
 	return (sandbox_install(k->filters->late));

@@ -365,7 +365,8 @@ fence(const struct preexec_start *s, int watched, struct wall *w)
 
 	session();
 	limits();
-	identity(s->as_root);
+	if (!s->bounded)
+		identity(s->as_root);
 	capabilities(s->as_root);
 	if (watched)
 		renames();

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "lib/io.h"
+#include "lib/sandbox.h"
 #include "ns.h"
 
 /*
@@ -152,6 +153,35 @@ ns_trial(char *why, size_t len)
 	return (0);
 }
 
+/* The sentence comes back through a pipe; none means that it worked. */
+int
+ns_trial_as(unsigned int uid, unsigned int gid, char *why, size_t len)
+{
+	ssize_t n = 0;
+	int p[2], rc;
+	pid_t pid;
+
+	(void)snprintf(why, len, "whether user namespaces work could not be "
+	    "tried");
+	if (pipe2(p, O_CLOEXEC) == -1)
+		return (-1);
+	if ((pid = fork()) == 0) {
+		if (sandbox_drop(uid, gid) == 0 &&
+		    (rc = ns_trial(why, len)) == 0)
+			_exit(0);
+		(void)!write(p[1], why, strlen(why));
+		_exit(1);
+	}
+	io_close(&p[1]);
+	if (pid != -1 && (n = read(p[0], why, len - 1)) >= 0)
+		why[n] = '\0';
+	io_close(&p[0]);
+	rc = 1;
+	while (pid != -1 && waitpid(pid, &rc, 0) == -1 && errno == EINTR)
+		continue;
+	return (rc == 0 ? 0 : -1);
+}
+
 static int
 map_write(const char *path, const char *text)
 {
@@ -199,6 +229,22 @@ ns_become_root(void)
 	if (setresgid(0, 0, 0) == -1 || setresuid(0, 0, 0) == -1)
 		return (-1);
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == -1)
+		return (-1);
+	return (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0));
+}
+
+/*
+ * Safe because it only takes away: another uid, and fewer rights.  What is left
+ * of them is given up by init.c and keeper_run.c before the command goes.
+ */
+int
+ns_become_tenant(unsigned int uid, uint64_t caps, uint64_t may)
+{
+
+	if (uid == 0 || setgroups(0, NULL) == -1 ||
+	    setresgid(uid, uid, uid) == -1 || setresuid(uid, uid, uid) == -1 ||
+	    sandbox_caps_may(caps, may) == -1 ||
+	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == -1)
 		return (-1);
 	return (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0));
 }

@@ -107,6 +107,56 @@ mount_new(const char *type, const char *const *options, int flags,
 	return (rc);
 }
 
+/*
+ * A file of users in which runner has another number, over the one there is.
+ * It lies at the top of the private tmpfs, which no path of the job leads to.
+ */
+static int
+users_make(const char *name, unsigned int runner)
+{
+	char path[32], line[512], *rest;
+	FILE *in, *out = NULL;
+	int rc = -1;
+
+	(void)snprintf(path, sizeof(path), "etc/%s", name);
+	if ((in = fopen(path, "re")) == NULL)
+		return (-1);
+	(void)snprintf(path, sizeof(path), "tmp/%s", name);
+	if ((out = fopen(path, "wxe")) == NULL)
+		goto out;
+	while (fgets(line, sizeof(line), in) != NULL) {
+		rest = strstr(line, ":1000:");
+		if (strncmp(line, "runner:x", 8) != 0 || rest == NULL)
+			(void)fputs(line, out);
+		else if (strcmp(name, "group") == 0)
+			(void)fprintf(out, "runner:x:%u:\n", runner);
+		else
+			(void)fprintf(out, "runner:x:%u:%u:runner:"
+			    "/home/runner:/bin/sh\n", runner, runner);
+	}
+	rc = fclose(out);
+out:
+	(void)fclose(in);
+	return (rc == 0 ? chmod(path, 0644) : -1);
+}
+
+static int
+users_put(unsigned int runner)
+{
+	static const char *const names[] = { "passwd", "group" };
+	char from[32], to[32];
+	size_t i;
+
+	for (i = 0; i < NITEMS(names); i++) {
+		(void)snprintf(from, sizeof(from), "tmp/%s", names[i]);
+		(void)snprintf(to, sizeof(to), "etc/%s", names[i]);
+		if (users_make(names[i], runner) == -1 ||
+		    mnt_bind(AT_FDCWD, from, AT_FDCWD, to, MNT_RO) == -1)
+			return (-1);
+	}
+	return (0);
+}
+
 static int
 scratch_make(const struct view *v)
 {
@@ -117,7 +167,8 @@ scratch_make(const struct view *v)
 
 	(void)snprintf(size, sizeof(size), "%" PRIu64,
 	    v->scratch == 0 ? VIEW_SCRATCH : v->scratch);
-	if (mount_new("tmpfs", options, 0, "tmp") == -1)
+	if (mount_new("tmpfs", options, 0, "tmp") == -1 ||
+	    (v->runner != 0 && users_put(v->runner) == -1))
 		return (-1);
 	for (i = 0; i < NITEMS(scratch); i++) {
 		(void)snprintf(from, sizeof(from), "tmp/%s", scratch[i].name);

@@ -19,7 +19,9 @@
 #include "keeper_internal.h"
 #include "lib/io.h"
 #include "lib/log.h"
+#include "lib/sandbox.h"
 #include "lib/worker_args.h"
+#include "ns.h"
 #include "overlay.h"
 #include "template.h"
 
@@ -113,6 +115,20 @@ layers_name(struct keeper *k, char *list, size_t size)
 	return (0);
 }
 
+/* The right that it takes is in force for just this: see ns.h. */
+static int
+overlay_bounded(const char *lower, const char *upper, const char *work)
+{
+	int fd;
+
+	if (sandbox_caps(NS_KEEPER_CAPS | NS_OVERLAY_CAP) == -1)
+		return (-1);
+	fd = overlay_mount(lower, upper, work);
+	if (sandbox_caps(NS_KEEPER_CAPS) == -1)
+		io_close(&fd);
+	return (fd);
+}
+
 /* Names are relative to the job's directory for the moment. */
 static int
 overlay_make(struct keeper *k)
@@ -123,7 +139,8 @@ overlay_make(struct keeper *k)
 	if (mkdirat(k->data, "work", 0700) == 0 &&
 	    layers_name(k, lower, sizeof(lower)) == 0 &&
 	    fchdir(k->jobdir) == 0)
-		fd = overlay_mount(lower, k->on_disk ? "disk/upper" : "upper",
+		fd = (k->cfg->bounded ? overlay_bounded :
+		    overlay_mount)(lower, k->on_disk ? "disk/upper" : "upper",
 		    k->on_disk ? "disk/work" : "work");
 	if (fd == -1)
 		(void)keeper_fault_step(k, "the overlay of the workspace",

@@ -4,7 +4,8 @@
 #
 #	job_probe.sh UID STATE PORT ABSTRACT MARK HOSTNAME
 #
-# UID is the one the job should have; STATE the daemon's state directory; PORT
+# UID is the one the job should have (neither 0 nor 1000: where there are no user
+# namespaces); STATE the daemon's state directory; PORT
 # and ABSTRACT are listened to on the host; MARK is in the command line of
 # processes of the host and of another job; HOSTNAME is the host's.
 
@@ -32,9 +33,20 @@ if [ "$uid" -ne 0 ]; then
 		is "$(status $set)" 0000000000000000 "$set is empty"
 	done
 fi
-is "$(wc -l </proc/self/uid_map)" 1 "one id is mapped"
-is "$(tr -s ' ' </proc/self/uid_map)" " $uid 0 1" "it is the sandbox's own"
-is "$(cat /proc/self/setgroups)" deny "setgroups is denied"
+if [ "$uid" -eq 0 ] || [ "$uid" -eq 1000 ]; then
+	is "$(wc -l </proc/self/uid_map)" 1 "one id is mapped"
+	is "$(tr -s ' ' </proc/self/uid_map)" " $uid 0 1" "it is the sandbox's own"
+	is "$(cat /proc/self/setgroups)" deny "setgroups is denied"
+else
+	is "$(id -un)" runner "it has a name"
+	for id in 0 1 1000 $((uid + 1)) $((uid - 1)); do
+		cannot "uid $id cannot be taken" perl -MPOSIX -e \
+		    "POSIX::setuid($id) or exit 1"
+		cannot "gid $id cannot be taken" perl -MPOSIX -e \
+		    "POSIX::setgid($id) or exit 1"
+	done
+	is "$(stat -c %u /proc/1/status)" 0 "pid 1 is not for it to look at"
+fi
 
 # --- files of the host ---
 
