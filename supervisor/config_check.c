@@ -17,11 +17,16 @@
 #include "roles.h"
 #include "state.h"
 
+/*
+ * One that is missing may be on its way, as while a package is replaced: the
+ * start goes on without, and child.c tries again.  Where none is, nobody will
+ * come.
+ */
 static int
-workers_check(const struct config *cfg)
+workers_check(const struct config *cfg, int start)
 {
 	char path[PATH_MAX];
-	int i, n;
+	int i, n, missing = 0;
 
 	for (i = 0; i < ROLE__MAX; i++) {
 		n = snprintf(path, sizeof(path), "%s/%s", cfg->worker_dir,
@@ -32,9 +37,9 @@ workers_check(const struct config *cfg)
 		log_warnx("worker_dir = %s: %s cannot be executed there: %s; "
 		    "write where it is installed, or remove the line",
 		    cfg->worker_dir, roles[i].program, strerror(errno));
-		return (-1);
+		missing++;
 	}
-	return (0);
+	return (missing > (start ? ROLE__MAX - 1 : 0) ? -1 : 0);
 }
 
 static int
@@ -50,9 +55,9 @@ sockets_check(const struct config *cfg)
 }
 
 int
-config_check(const struct config *cfg)
+config_check(const struct config *cfg, int start)
 {
-	if (workers_check(cfg) == -1 || sockets_check(cfg) == -1 ||
+	if (workers_check(cfg, start) == -1 || sockets_check(cfg) == -1 ||
 	    state_passable(cfg) == -1 || cgroups_check(cfg) == -1)
 		return (-1);
 	return (0);

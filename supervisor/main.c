@@ -360,7 +360,7 @@ main(int argc, char **argv)
 
 	if ((cfg = config_load(o.file, o.user)) == NULL)
 		return (1);
-	rc = config_check(cfg) == -1;
+	rc = config_check(cfg, !o.check) == -1;
 	if (o.check) {
 		rc |= tenants_check(cfg) == -1;
 		config_free(cfg);
