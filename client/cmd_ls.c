@@ -182,6 +182,7 @@ show_why(struct ls *l)
 static int
 work(struct ls *l)
 {
+	const char *beside;
 	int rc;
 
 	if (l->digest)
@@ -191,6 +192,9 @@ work(struct ls *l)
 	else
 		rc = listing_walk(l->rootfd, l->sel, show, l) == 0 ? 0 :
 		    EXIT_OURS;
+	if (l->explain == NULL && !l->quiet &&
+	    (beside = select_unignored(l->sel)) != NULL)
+		out_warn("note: %s", beside);
 	/* In Git's own files they are everywhere and somebody else's. */
 	if (l->explain != NULL || select_mode_of(l->sel) == SELECT_IGNORE)
 		(void)explain_dead(select_rules(l->sel), dead, l);

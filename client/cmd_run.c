@@ -165,6 +165,7 @@ do_scan(struct run *r, int rehash)
 	    .rehash = rehash, .note = note, .progress = on_progress,
 	    .cookie = r };
 	const struct scan_sum *sum;
+	const char *beside;
 	char why[LIMIT_TEXT];
 
 	if (r->sel == NULL)
@@ -187,6 +188,9 @@ do_scan(struct run *r, int rehash)
 	}
 	if (select_mode_of(r->sel) == SELECT_IGNORE && !r->s.quiet && !rehash)
 		(void)explain_dead(select_rules(r->sel), dead, r);
+	if (!r->s.quiet && !rehash &&
+	    (beside = select_unignored(r->sel)) != NULL)
+		out_warn("note: %s", beside);
 	r->sub.js.root = sum->root;
 	r->sub.js.tree_files = sum->files;
 	r->sub.js.tree_bytes = sum->bytes;

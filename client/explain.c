@@ -39,6 +39,8 @@ judge(struct select *sel, int fd, const char *name, int there, int isdir,
 	ex->is_dir = exists ? S_ISDIR(st.st_mode) : isdir;
 	tracked = select_judge(sel, name, ex->is_dir, &ex->hit, &excluded);
 	ex->sent = there;
+	ex->beside = there && select_beside_judge(sel, name, ex->is_dir,
+	    &ex->git);
 	if (reserved_unsent(name, strlen(name)))
 		ex->why = EXPLAIN_NEVER;
 	else if (!exists && !excluded)
@@ -126,6 +128,18 @@ explain_rule(const struct rules_hit *hit)
 	return (text);
 }
 
+/* What Git would have said of a path that it does not decide about. */
+static void
+say_beside(const struct explain *ex, char *text, size_t len)
+{
+	size_t n = strlen(text);
+
+	if (ex->beside)
+		snprintf(text + n, len - n, ", though Git ignores it (%s); its "
+		    "rules do not count beside " SELECT_FILE,
+		    explain_rule(&ex->git));
+}
+
 const char *
 explain_words(const struct explain *ex, const char *path)
 {
@@ -135,7 +149,9 @@ explain_words(const struct explain *ex, const char *path)
 	text[0] = '\0';
 	switch (ex->why) {
 	case EXPLAIN_NO_RULE:
-		return ("no rule matches");
+		snprintf(text, sizeof(text), "no rule matches");
+		say_beside(ex, text, sizeof(text));
+		return (text);
 	case EXPLAIN_ALL:
 		return ("everything is");
 	case EXPLAIN_ROOT:
@@ -160,6 +176,7 @@ explain_words(const struct explain *ex, const char *path)
 			    "all below", rule, out_escape(path, ex->hit.at));
 		else
 			snprintf(text, sizeof(text), "%s", rule);
+		say_beside(ex, text, sizeof(text));
 		break;
 	}
 	return (text);

@@ -19,6 +19,8 @@ struct explain {
 	int is_dir;
 	enum explain_why why;
 	struct rules_hit hit;   /* .rule.line 0: no rule matches */
+	int beside;             /* sent, though Git ignores it: git says why */
+	struct rules_hit git;
 };
 
 /**

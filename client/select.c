@@ -40,6 +40,8 @@ select_free(struct select *sel)
 	free(sel->repos);
 	rules_walk_free(sel->walk);
 	rules_free(sel->rules);
+	select_free(sel->git);
+	names_done(&sel->git_names);
 	names_done(&sel->all);
 	names_done(&sel->tracked);
 	free(sel->root);
@@ -102,6 +104,8 @@ select_open(int rootfd, const char *root, enum select_mode mode, char *why)
 	sel->mode = mode;
 	if (mode == SELECT_IGNORE && open_ignore(sel, rootfd, why) == -1)
 		goto err0;
+	if (mode == SELECT_IGNORE)
+		select_beside_open(sel, rootfd);
 	if (mode == SELECT_GIT && open_git(sel, why) == -1)
 		goto err0;
 	return (sel);
@@ -231,7 +235,11 @@ select_names(struct select *sel, int dirfd, const char *dir, struct names *ns)
 		return (-1);
 	if (sel->walk != NULL && enter(sel, dirfd, dir) == -1)
 		return (-1);
-	return (filter(sel, ns));
+	if (filter(sel, ns) == -1)
+		return (-1);
+	if (sel->git != NULL)
+		select_beside_names(sel, dirfd, dir, ns);
+	return (0);
 }
 
 int

@@ -66,6 +66,18 @@ int select_return(struct select *, const char *);
 int select_judge(struct select *, const char *, int, struct rules_hit *,
     int *);
 
+/* Would Git have ignored that name, which .errandignore sends?  By what rule is
+ * in ${hit}. */
+int select_beside_judge(struct select *, const char *, int,
+    struct rules_hit *);
+
+/* After a walk: a sentence about the files that are sent although Git ignores
+ * them, in a static buffer; NULL when there are none. */
+const char *select_unignored(const struct select *);
+
+/* Is a directory in a Git work tree, by the look of it? */
+int select_root_in_git(const char *);
+
 /**
  * select_find_root(start, include_all, root, mode, why):
  * The root for a command given in directory ${start}: the Git work tree's top,

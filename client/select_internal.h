@@ -1,11 +1,13 @@
 #ifndef ERRAND_SELECT_INTERNAL_H
 #define ERRAND_SELECT_INTERNAL_H
 
+#include <limits.h>
+
 #include "gitrepo.h"
 #include "proto/limits.h"
 #include "select.h"
 
-/* Shared by select.c and select_git.c. */
+/* Shared by select.c, select_git.c and select_beside.c. */
 struct repo {
 	char *base;             /* below the root, "" for the root's own */
 	struct gitrepo g;
@@ -23,13 +25,18 @@ struct select {
 	int fold;               /* how those are compared */
 	select_note_fn *note;
 	void *cookie;
+	struct select *git;     /* what Git would select; see select_beside.c */
+	struct names git_names;
+	uint64_t unignored;     /* files that it would not have sent */
+	char unignored_path[PATH_MAX];  /* the first of them */
 	char why[LIMIT_TEXT];
 };
 
 /*
  * Invariants of struct select:
  *  1. repos is not empty exactly in SELECT_GIT.
- *  2. A repository's rules_kind RULES_REPO, INFO and GLOBAL are in ${rules}
+ *  2. git is NULL but in SELECT_IGNORE in a work tree of Git's.
+ *  3. A repository's rules_kind RULES_REPO, INFO and GLOBAL are in ${rules}
  *     once it is in ${repos}.
  */
 
@@ -54,5 +61,12 @@ int select_repo_enter(struct select *, const char *);
 /* Make sel->tracked for the directory.  0 or -1. */
 int select_tracked(struct select *, const char *);
 int select_is_tracked(const struct select *, const struct name *);
+
+/* Make sel->git, if there is a reason and Git can be asked. */
+void select_beside_open(struct select *, int);
+
+/* Count what is ${sent} of the directory although Git ignores it. */
+void select_beside_names(struct select *, int, const char *,
+    const struct names *);
 
 #endif /* !ERRAND_SELECT_INTERNAL_H */

@@ -51,9 +51,16 @@ find_up(const char *start, const char *name, char *root)
 }
 
 int
-select_root_mode(const char *root, int all, enum select_mode *mode, char *why)
+select_root_in_git(const char *root)
 {
 	char top[PATH_MAX];
+
+	return (find_up(root, ".git", top) == 0);
+}
+
+int
+select_root_mode(const char *root, int all, enum select_mode *mode, char *why)
+{
 	struct stat st;
 
 	if (stat(root, &st) == -1 || !S_ISDIR(st.st_mode)) {
@@ -69,7 +76,7 @@ select_root_mode(const char *root, int all, enum select_mode *mode, char *why)
 		*mode = SELECT_ALL;
 	else if (has(root, SELECT_FILE))
 		*mode = SELECT_IGNORE;
-	else if (find_up(root, ".git", top) == 0)
+	else if (select_root_in_git(root))
 		*mode = SELECT_GIT;
 	else {
 		snprintf(why, LIMIT_TEXT, "%s is not in a Git work tree and has "

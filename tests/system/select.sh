@@ -93,6 +93,28 @@ git sparse-checkout set in 2>/dev/null
 run errand ls
 like "$(cat "$T/err")" 'sparse checkout: 1 tracked file is not on disk' 'so is a sparse checkout'
 
+repo replaced
+printf 'secret.txt\n/keys/\n*.o\n' >.gitignore; printf '*.o\n' >.errandignore
+mkdir -p keys/old d; touch secret.txt keys/a keys/old/b tracked.txt x.o d/f
+echo tracked.txt >>.gitignore; git add -f tracked.txt
+run errand ls
+like "$(cat "$T/err")" 'note: 3 files that Git ignores are sent \(secret.txt, for one\), because .errandignore replaces' \
+    '.errandignore in a Git work tree: ls says how much is sent that Git ignores'
+run errand -- true
+like "$(cat "$T/err")" 'note: 3 files that Git ignores are sent' 'run says it too'
+run errand run -n -- true
+like "$(cat "$T/err")" 'note: 3 files that Git ignores are sent' 'and so does a dry run'
+is "$(explain secret.txt)" 'secret.txt: sent: no rule matches, though Git ignores it (.gitignore:1: secret.txt); its rules do not count beside .errandignore 0' \
+    '--explain names the rule of Git that does not count'
+like "$(explain keys/old/b)" 'sent: .* though Git ignores it \(.gitignore:2: /keys/\)' 'also one of a directory above'
+is "$(explain tracked.txt) $(explain d/f)" 'tracked.txt: sent: no rule matches 0 d/f: sent: no rule matches 0' \
+    'what Git tracks, or does not ignore, is said nothing of'
+run errand -q -- true
+is "$(cat "$T/err")" '' 'nothing is, with -q'
+printf 'secret.txt\n/keys/\n' >>.errandignore
+run errand -- true
+is "$(grep -c note: "$T/err")" 0 'or when the rules are repeated'
+
 # --- the content digest ---
 
 work digest-a && git init -q .
