@@ -214,3 +214,14 @@ changes_wanted(const uint8_t *list, size_t len, char *const *want, int n)
 	}
 	return (0);
 }
+
+void
+changes_say_ignored(const struct session *s, const struct job_record *rec)
+{
+	if (rec->changes.ignored == 0 || s->quiet || s->json)
+		return;
+	out_warn("%llu new path%s left out by ignore rules; run with "
+	    "--artifact PATH to keep one, or --artifact . to keep all",
+	    (unsigned long long)rec->changes.ignored,
+	    rec->changes.ignored == 1 ? " was" : "s were");
+}

@@ -30,4 +30,7 @@ int changes_selected(char *const *, int, const struct change *);
  * saying which is not. */
 int changes_wanted(const uint8_t *, size_t, char *const *, int);
 
+/* Say how much the job made that ignore rules excluded, if it did. */
+void changes_say_ignored(const struct session *, const struct job_record *);
+
 #endif /* !ERRAND_CHANGES_H */

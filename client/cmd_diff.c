@@ -132,11 +132,7 @@ say_missing(const struct session *s, const struct job_record *rec, int rc)
 		    "the command did not run");
 		rc = rec->ran ? EXIT_OURS : EXIT_NO;
 	}
-	if (rec->changes.ignored > 0 && !s->quiet && !s->json)
-		out_warn("%llu new path%s left out by ignore rules; run with "
-		    "--artifact PATH to keep one",
-		    (unsigned long long)rec->changes.ignored,
-		    rec->changes.ignored == 1 ? " was" : "s were");
+	changes_say_ignored(s, rec);
 	return (rc);
 }
 
@@ -152,10 +148,12 @@ diff_job(struct session *s, const char *name, struct diff *d)
 	if ((rec = calloc(1, sizeof(*rec))) == NULL ||
 	    (g = objget_new(s)) == NULL ||
 	    (rc = common_record(s, name, rec)) != 0 ||
-	    (rc = changes_load(g, rec, &buf, &len)) != 0 ||
-	    (rc = changes_wanted(buf, len, d->paths, d->npaths)) != 0)
+	    (rc = changes_load(g, rec, &buf, &len)) != 0)
 		goto done;
-	rc = say_missing(s, rec, show_all(g, rec, d, buf, len));
+	if ((rc = changes_wanted(buf, len, d->paths, d->npaths)) != 0)
+		changes_say_ignored(s, rec);
+	else
+		rc = say_missing(s, rec, show_all(g, rec, d, buf, len));
 done:
 	free(buf);
 	objget_free(g);

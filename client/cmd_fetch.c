@@ -352,8 +352,9 @@ fetch_dir(struct session *s, const struct job_record *rec, const char *dir,
 	f->list = buf;
 	if ((rc = changes_wanted(f->list, f->len, f->want,
 	    f->nwant)) == 0 && (rc = fetch_into(f, dir)) == 0 && !s->quiet)
-		out_warn("fetched %llu files, %s into %s%s",
-		    (unsigned long long)f->files, text_bytes(f->bytes), dir,
+		out_warn("fetched %llu file%s, %s into %s%s",
+		    (unsigned long long)f->files, f->files == 1 ? "" : "s",
+		    text_bytes(f->bytes), dir,
 		    f->deleted > 0 ? "; deletions are only in errand diff" :
 		    "");
 	if (rc == 0 && !rec->changes.complete) {
@@ -377,9 +378,11 @@ fetch_job(struct session *s, const char *name, const char *dir,
 	if ((rec = calloc(1, sizeof(*rec))) == NULL ||
 	    (f->g = objget_new(s)) == NULL)
 		goto done;
-	if ((rc = changes_ask(s, f->g, name, rec)) == 0)
+	if ((rc = changes_ask(s, f->g, name, rec)) == 0) {
 		rc = dir == NULL ? apply_job(s, f->g, rec, how) :
 		    fetch_dir(s, rec, dir, f);
+		changes_say_ignored(s, rec);
+	}
 done:
 	objget_free(f->g);
 	free(rec);

@@ -39,6 +39,17 @@ like "$(cat "$T/err")" '1 path changed.*1 new left out by ignore rules.*--artifa
     'and is said, with how to keep them'
 run errand diff last
 like "$(cat "$T/err")" '1 new path was left out by ignore rules.*--artifact' 'by diff too'
+run errand fetch last -o "$T/hint"
+like "$(cat "$T/err")" '1 new path was left out by ignore rules.*--artifact' 'by fetch'
+like "$(cat "$T/err")" 'fetched 1 file, 0 B into' 'which fetched one file, not files'
+run errand fetch last new.o -o "$T/hint2"
+is "$rc $(test -e "$T/hint2"; echo $?)" '1 1' 'and when only what was left out is asked for'
+like "$(cat "$T/err")" '1 new path was left out by ignore rules' 'it says so too'
+run errand diff last new.o
+like "$(cat "$T/err")" '1 new path was left out by ignore rules' 'as does diff'
+run errand fetch last --apply
+like "$(cat "$T/err")" '1 new path was left out by ignore rules' 'and fetch --apply'
+rm new.c
 errand -q -- sh -c 'rm src/tracked.o out/tracked; mkdir out/other; touch out/other/f'
 is "$(changed)" 'D out/tracked D src/tracked.o ' 'deletions of what a rule matches are kept'
 errand -q -- sh -c 'rm src/a.c; mkdir src/a.c; touch src/a.c/x.o src/a.c/y'
@@ -97,6 +108,15 @@ repo all
 echo '*.o' >.gitignore
 errand -q --include-all -- touch a.o b
 is "$(changed)$(field changes.ignored)" 'A a.o A b 0' '--include-all keeps everything'
+repo incremental
+printf '*.o\n/prog\n' >.gitignore; printf 'prog: a.o\n\tcat a.o >prog\na.o: a.c\n\tcp a.c a.o\n' >Makefile; echo 1 >a.c
+run errand --include-all --apply -- make
+is "$(cat prog)" 1 '--include-all --apply brings back what a build made'
+run errand --include-all --apply -- make
+like "$(cat "$T/out")" "'prog' is up to date" 'and the next one goes on from there'
+echo 2 >a.c
+run errand --include-all --apply -- make
+is "$(cat prog)" 2 'making anew what has changed'
 J=$(errand -d --no-snapshot -- touch a.o) && errand wait "$J"
 is "$(errand diff "$J")" 'A a.o' 'so does --no-snapshot'
 repo outer && echo '*.x' >.gitignore && mkdir -p in && cd in && git init -q . && echo '*.y' >.gitignore
