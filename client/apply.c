@@ -160,6 +160,10 @@ count(struct apply *a)
 
 	for (i = 0; i < a->n; i++) {
 		it = &a->v[i];
+		if (a->o->conflicts && MERGE_IS_CONFLICT(it->verdict)) {
+			a->sum->marked += it->marked;
+			a->sum->copies += !it->marked && it->copy;
+		}
 		if (it->verdict != MERGE_TAKE && it->verdict != MERGE_MODE &&
 		    it->verdict != MERGE_TEXT)
 			continue;

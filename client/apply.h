@@ -51,6 +51,7 @@ struct apply_conflict {
 
 struct apply_sum {
 	uint64_t created, modified, deleted, bytes;
+	uint64_t marked, copies;        /* what --conflicts wrote */
 	struct apply_conflict *v;
 	size_t n, cap;
 };

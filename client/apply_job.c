@@ -16,6 +16,7 @@
 #include "lib/text.h"
 #include "origin.h"
 #include "out.h"
+#include "reserved.h"
 #include "state.h"
 
 /* The tree to apply to.  0, or an exit code after saying what is wrong. */
@@ -67,6 +68,8 @@ say_json(const struct job_record *rec, const char *root,
 	    s->modified));
 	json_object_set_new(o, "deleted", json_integer((json_int_t)
 	    s->deleted));
+	json_object_set_new(o, "marked", json_integer((json_int_t)s->marked));
+	json_object_set_new(o, "copies", json_integer((json_int_t)s->copies));
 	json_object_set_new(o, "bytes", json_integer((json_int_t)s->bytes));
 	for (i = 0; i < s->n; i++) {
 		c = json_object();
@@ -83,16 +86,60 @@ say_json(const struct job_record *rec, const char *root,
 static void
 say_applied(const struct apply_sum *s)
 {
+	char more[128] = "";
+
+	if (s->marked + s->copies > 0)
+		snprintf(more, sizeof(more), "; %llu marked, %llu put beside "
+		    "as *" RESERVED_COPY, (unsigned long long)s->marked,
+		    (unsigned long long)s->copies);
 	out_warn("applied %llu paths (%llu created, %llu modified, %llu "
-	    "deleted), %llu bytes", (unsigned long long)(s->created +
+	    "deleted), %llu bytes%s", (unsigned long long)(s->created +
 	    s->modified + s->deleted), (unsigned long long)s->created,
 	    (unsigned long long)s->modified, (unsigned long long)s->deleted,
-	    (unsigned long long)s->bytes);
+	    (unsigned long long)s->bytes, more);
+}
+
+/* Another word of a command line.  0, or -1 when it cannot be shown. */
+static int
+add_word(char *line, size_t size, const char *before, const char *word)
+{
+	size_t n = strlen(line);
+
+	n += (size_t)snprintf(line + n, size - n, " %s", before);
+	return (n < size && text_quote(word, line + n, size - n) != -1 ? 0 :
+	    -1);
+}
+
+/* The command that was given, and --conflicts. */
+static void
+say_again(const struct session *s, const char *job,
+    const struct apply_how *how)
+{
+	char line[1500];
+	int i, rc;
+
+	snprintf(line, sizeof(line), "fetch --apply --conflicts");
+	rc = s->on != NULL ? add_word(line, sizeof(line), "--on ", s->on) : 0;
+	if (rc == 0 && s->tenant != NULL)
+		rc = add_word(line, sizeof(line), "--tenant ", s->tenant);
+	if (rc == 0 && how->into != NULL && !how->again)
+		rc = add_word(line, sizeof(line), "--into ", how->into);
+	if (rc == 0)
+		rc = add_word(line, sizeof(line), how->nwant > 0 ? "-- " : "",
+		    job);
+	for (i = 0; rc == 0 && i < how->nwant; i++)
+		rc = add_word(line, sizeof(line), "", how->want[i]);
+	if (rc == 0)
+		out_warn("nothing was changed; to apply the rest and mark "
+		    "these: errand %s", line);
+	else
+		out_warn("nothing was changed; to apply the rest and mark "
+		    "these, fetch the same with --conflicts");
 }
 
 static void
-say_conflicts(const struct apply_sum *s, const char *name,
-    const struct apply_how *how)
+say_conflicts(const struct session *ses, const struct apply_sum *s,
+    const char *name, const struct apply_how *how)
 {
 	size_t i;
 
@@ -102,8 +149,7 @@ say_conflicts(const struct apply_sum *s, const char *name,
 		    s->v[i].what != NULL ? "; " : "", s->v[i].what != NULL ?
 		    s->v[i].what : "");
 	if (!how->conflicts)
-		out_warn("nothing was changed; to apply the rest and mark "
-		    "these: errand fetch %s --apply --conflicts", name);
+		say_again(ses, name, how);
 }
 
 static int
@@ -123,7 +169,7 @@ apply_list(struct session *s, const struct job_record *rec,
 	else if (rc == EXIT_CONFLICT) {
 		if (how->conflicts)
 			say_applied(&sum);
-		say_conflicts(&sum, rec->id, how);
+		say_conflicts(s, &sum, rec->id, how);
 	} else if (rc == 0 && !s->quiet)
 		say_applied(&sum);
 	apply_sum_done(&sum);

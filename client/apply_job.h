@@ -10,12 +10,14 @@ struct apply_how {
 	char *const *want;      /* paths, as for fetch */
 	int nwant;
 	int conflicts;
+	int again;              /* into is not the user's: leave it out of hints */
 	int json_fd;            /* where --json goes */
 };
 
 /**
  * apply_job(s, g, rec, how):
- * What comes from the host is fetched by ${g}.  Return an exit code, after saying everything.  The job must have ended.
+ * What comes from the host is fetched by ${g}.  Return an exit code, after
+ * saying everything.  The job must have ended.
  */
 int apply_job(struct session *, struct objget *, const struct job_record *,
     const struct apply_how *);

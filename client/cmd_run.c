@@ -365,7 +365,7 @@ summary(const struct run *r)
 static int
 apply(struct run *r, int rc)
 {
-	const struct apply_how how = { .into = r->root,
+	const struct apply_how how = { .into = r->root, .again = 1,
 	    .json_fd = STDERR_FILENO };
 
 	struct objget *g;

@@ -244,6 +244,37 @@ err0:
 }
 
 /* Tenths, rounded; 1023.96 KiB is 1.0 MiB. */
+int
+text_quote(const char *word, char *out, size_t outlen)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=@%+,-";
+	size_t len = strlen(word), n = 0;
+	const char *p;
+
+	if (text_escape(word, len, NULL, 0) != len)
+		return (-1);
+	if (len > 0 && strspn(word, plain) == len)
+		n = (size_t)snprintf(out, outlen, "%s", word);
+	else {
+		/* Each single quote costs four more; the two around, the end. */
+		for (p = word; *p != '\0'; p++)
+			n += *p == '\'' ? 5 : 1;
+		if (n + 3 > outlen)
+			return (-1);
+		*out++ = '\'';
+		for (p = word; *p != '\0'; p++)
+			if (*p == '\'') {
+				memcpy(out, "'\"'\"'", 5);
+				out += 5;
+			} else
+				*out++ = *p;
+		memcpy(out, "'", 2);
+		n += 2;
+	}
+	return (n < outlen ? (int)n : -1);
+}
+
 const char *
 text_bytes(uint64_t n)
 {

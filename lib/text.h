@@ -35,6 +35,14 @@ int text_cpus(const char *, uint32_t *);
 size_t text_escape(const void *, size_t, char *, size_t);
 int text_utf8_valid(const void *, size_t);
 
+/**
+ * text_quote(word, out, outlen):
+ * Write a word so that a shell reads it as one, and as it is.  Returns its
+ * length, or -1 when there is no room, or it is no text for one line: control
+ * bytes, a backslash, invalid UTF-8.
+ */
+int text_quote(const char *, char *, size_t);
+
 /* 1234567 -> "1.2 MiB"; 1234567 us -> "1.23 s".  Static rings of 4. */
 const char *text_bytes(uint64_t);
 const char *text_us(uint64_t);

@@ -141,7 +141,14 @@ conflict: kind: different types
 conflict: m: changed here and by the job
 conflict: mod: changed here, deleted by the job
 conflict: new.txt: changed here and by the job' 'each is named with what is wrong'
-like "$(said)" "errand fetch $job --apply --conflicts" 'and how to go on'
+like "$(said)" "errand fetch --apply --conflicts $job\$" 'and how to go on'
+mkdir "$T/in to"; echo local >"$T/in to/m"; echo local >"$T/in to/a"
+run errand fetch "$job" --apply --into "$T/in to" m
+like "$(said)" "errand fetch --apply --conflicts --into '$T/in to' -- $job m\$" \
+    'with all that the command had'
+hint=$(said | sed -n 's/.*these: errand //p')
+(eval "errand $hint") >/dev/null 2>&1
+is "$? $(cat "$T/in to/a") $(grep -c '<<<' "$T/in to/m")" '121 local 1' 'so that it can be given as it stands'
 apply --json
 is "$rc $("$TOOLS/jget" paths <"$T/out") $("$TOOLS/jget" exit_code <"$T/out")" \
     '121 0 121' '--json says so in one object'
@@ -158,7 +165,7 @@ is "$(sed -n '2p;4p' m)" 'local
 is "$(cat new.txt.errand-theirs del.errand-theirs kind.errand-theirs)" 'theirs
 2
 2' 'other conflicts get the job'\''s version beside them'
-like "$(said)" 'applied 2 paths \(0 created, 2 modified, 0 deleted\)' \
+like "$(said)" 'applied 2 paths \(0 created, 2 modified, 0 deleted\), [0-9]+ bytes; 1 marked, 3 put beside as' \
     'what was applied is counted'
 apply --conflicts
 apply --conflicts

@@ -250,6 +250,33 @@ test_utf8(void **state)
 }
 
 static void
+test_quote(void **state)
+{
+	char b[32];
+
+	(void)state;
+	assert_int_equal(text_quote("src/util.c", b, sizeof(b)), 10);
+	assert_string_equal(b, "src/util.c");
+	assert_int_equal(text_quote("", b, sizeof(b)), 2);
+	assert_string_equal(b, "''");
+	assert_int_equal(text_quote("a b", b, sizeof(b)), 5);
+	assert_string_equal(b, "'a b'");
+	assert_int_equal(text_quote("$(x)", b, sizeof(b)), 6);
+	assert_string_equal(b, "'$(x)'");
+	assert_int_equal(text_quote("~a", b, sizeof(b)), 4);
+	assert_int_equal(text_quote("it's", b, sizeof(b)), 10);
+	assert_string_equal(b, "'it'\"'\"'s'");
+	assert_int_equal(text_quote("caf\xc3\xa9", b, sizeof(b)), 7);
+	assert_int_equal(text_quote("a\nb", b, sizeof(b)), -1);
+	assert_int_equal(text_quote("a\\b", b, sizeof(b)), -1);
+	assert_int_equal(text_quote("a\xff", b, sizeof(b)), -1);
+	assert_int_equal(text_quote("abcd", b, 5), 4);
+	assert_int_equal(text_quote("abcd", b, 4), -1);
+	assert_int_equal(text_quote("a cd", b, 7), 6);
+	assert_int_equal(text_quote("a cd", b, 6), -1);
+}
+
+static void
 test_for_people(void **state)
 {
 
@@ -300,6 +327,7 @@ main(void)
 		cmocka_unit_test(test_escape_invalid),
 		cmocka_unit_test(test_escape_room),
 		cmocka_unit_test(test_utf8),
+		cmocka_unit_test(test_quote),
 		cmocka_unit_test(test_for_people),
 		cmocka_unit_test(test_rings),
 	};
