@@ -279,9 +279,11 @@ show(const struct patch *p, const char *text, size_t len)
 static int
 flush(struct patch *p)
 {
-	static const char *const argv[] = { GIT_SAFE, "--no-pager", "diff",
+	/* Binary content is for git apply; on a terminal it says nothing. */
+	const char *const argv[] = { GIT_SAFE, "--no-pager", "diff",
 	    "--no-index", "--no-ext-diff", "--no-textconv", "--no-color",
-	    "--no-renames", "--no-prefix", "--patch", "a", "b", NULL };
+	    "--no-renames", "--no-prefix", "--full-index",
+	    isatty(STDOUT_FILENO) ? "--patch" : "--binary", "a", "b", NULL };
 	char *out = NULL;
 	size_t len;
 	int rc;

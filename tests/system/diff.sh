@@ -43,15 +43,16 @@ diff --git a/text b/text
  3
 END
 check 'and is one that git would make' cmp "$T/want" "$T/got"
-is "$(grep -c '^Binary files a/binary and b/binary differ' "$T/patch")" 1 'binary files differ'
+is "$(sed -n '/^diff --git a.binary/,/^$/p' "$T/patch" | grep -c -e '^GIT binary patch' -e '^literal 3')" 2 \
+    'binary files are in it'
 is "$(grep -A2 '^diff --git a/modes' "$T/patch" | tr '\n' ';')" \
     'diff --git a/modes b/modes;old mode 100644;new mode 100755;' 'so do modes'
-cp -r . "$T/applied" && cd "$T/applied" && rm binary
-sed '/^diff --git a.binary/,/^Binary/d' "$T/patch" >"$T/patch.text"
-git init -q . && git apply "$T/patch.text" && rm -rf .git
+cp -r . "$T/applied" && cd "$T/applied" || exit 1
+git init -q . && check 'git apply takes it' git apply "$T/patch"
+rm -rf .git
 rm -rf "$T/result" && (cd "$T/w/small" && errand -q fetch last -o "$T/result")
 bad=
-for f in text cut new/n 'sp ace' turned/in; do cmp -s "$f" "$T/result/$f" || bad="$bad $f"; done
+for f in text cut binary new/n 'sp ace' turned/in; do cmp -s "$f" "$T/result/$f" || bad="$bad $f"; done
 is "$bad" '' 'applied elsewhere, it gives what the job left'
 is "$(readlink link) $(test -x modes && echo x) $(test -e gone || echo gone)" 'b x gone' \
     'links, modes and deletions too'
@@ -95,6 +96,9 @@ is "$(grep -c "$(printf '\033]0;pwn')" "$T/tty")" 0 'on a terminal, content cann
 like "$(cat "$T/tty")" "$(printf '\033\\[32m\\+\\\\x1b')" 'but is shown, in colour'
 NO_COLOR=1 script -qec "$BIN/errand diff --patch last" /dev/null </dev/null >"$T/tty"
 is "$(grep -c "$(printf '\033')" "$T/tty")" 0 'NO_COLOR is honoured'
+errand -q -- sh -c 'printf "a\0b" >bin'
+script -qec "$BIN/errand diff --patch last" /dev/null </dev/null >"$T/tty"
+is "$(grep -c 'Binary files /dev/null and b/bin differ' "$T/tty")" 1 'on a terminal binary files only differ'
 errand -q -- sh -c 'head -c 20000000 /dev/zero >big; echo s >small'
 run errand diff --patch last
 like "$(cat "$T/err")" 'big: 19.*which is too large to be shown' 'what is too large is said'
