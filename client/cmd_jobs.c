@@ -263,6 +263,19 @@ show_caches(const struct job_record *r)
 	}
 }
 
+/* What is known when the job has ended, and no earlier. */
+static void
+show_result(const struct job_record *r)
+{
+	printf("output     %s%s\n", text_bytes(r->log.bytes),
+	    r->log.truncated ? ", truncated" : "");
+	printf("changes    %llu%s\n", (unsigned long long)r->changes.count,
+	    r->changes.complete ? "" : ", incomplete");
+	show_caches(r);
+	printf("used       %s cpu, %s memory\n", text_us(r->usage.cpu_us),
+	    text_bytes(r->usage.memory_peak));
+}
+
 static void
 show_status(const struct session *s, const struct job_record *r,
     const struct job_spec *sp)
@@ -281,25 +294,20 @@ show_status(const struct session *s, const struct job_record *r,
 	if (JOB_IS_FINAL(r->state))
 		printf("result     %s\n", outcome(r));
 	if (r->limit != JOB_LIMIT_NONE)
-		printf("limit      %s\n", job_limit_name(r->limit));
+		printf("limit      %s\n", common_limit(r->limit));
 	if (r->reason.code != ERR_NONE)
 		printf("reason     %s: %s\n", err_code_name(r->reason.code),
 		    out_escape(r->reason.text, strlen(r->reason.text)));
 	show_times(r);
 	if (r->submit.root.kind != OBJ_NONE) {
 		obj_id_hex(r->submit.root.id, hex);
-		printf("tree       %s, %llu files, %s\n", hex,
+		printf("tree       %s, %llu file%s, %s\n", hex,
 		    (unsigned long long)r->submit.tree_files,
+		    r->submit.tree_files == 1 ? "" : "s",
 		    text_bytes(r->submit.tree_bytes));
 	}
-	printf("output     %s%s\n", text_bytes(r->log.bytes),
-	    r->log.truncated ? ", truncated" : "");
-	printf("changes    %llu%s\n", (unsigned long long)r->changes.count,
-	    !JOB_IS_FINAL(r->state) || r->changes.complete ? "" :
-	    ", incomplete");
-	show_caches(r);
-	printf("used       %s cpu, %s memory\n", text_us(r->usage.cpu_us),
-	    text_bytes(r->usage.memory_peak));
+	if (JOB_IS_FINAL(r->state))
+		show_result(r);
 	if (r->receipt_sequence != 0)
 		printf("receipt    %llu\n",
 		    (unsigned long long)r->receipt_sequence);
@@ -348,17 +356,6 @@ struct logs {
 };
 
 static int
-offset_arg(const char *text, uint64_t *out)
-{
-	char *end;
-
-	errno = 0;
-	*out = strtoull(text, &end, 10);
-	return (!isdigit((unsigned char)*text) || *end != '\0' ||
-	    errno != 0 ? -1 : 0);
-}
-
-static int
 logs_option(struct logs *l, struct session *s, const char *cmd, int c)
 {
 	switch (c) {
@@ -372,12 +369,14 @@ logs_option(struct logs *l, struct session *s, const char *cmd, int c)
 		l->follow = 1;
 		return (0);
 	case OPT_FROM:
-		if (offset_arg(optarg, &l->from) == -1)
-			return (out_usage("--from: a number of bytes"));
+		if (text_size(optarg, &l->from) == -1)
+			return (out_usage("--from %s: not a size; use 4096, "
+			    "64K or 2M", optarg));
 		return (0);
 	case OPT_TAIL:
-		if (offset_arg(optarg, &l->tail) == -1)
-			return (out_usage("--tail: a number of bytes"));
+		if (text_size(optarg, &l->tail) == -1)
+			return (out_usage("--tail %s: not a size; use 4096, "
+			    "64K or 2M", optarg));
 		return (0);
 	case OPT_STREAM:
 		if (strcmp(optarg, "stdout") == 0)

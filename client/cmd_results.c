@@ -204,7 +204,8 @@ static const struct option verify_longs[] = {
 
 /* The key to check with: the one given, or a pinned one with that id. */
 static int
-verify_key(const uint8_t *buf, size_t len, const char *given, uint8_t key[32])
+verify_key(const char *file, const uint8_t *buf, size_t len, const char *given,
+    uint8_t key[32])
 {
 	struct receipt *r;
 	const char *why;
@@ -219,15 +220,15 @@ verify_key(const uint8_t *buf, size_t len, const char *given, uint8_t key[32])
 	if ((r = calloc(1, sizeof(*r))) == NULL)
 		return (EXIT_OURS);
 	if (receipt_open(buf, len, NULL, r, &why) == -1)
-		out_warn("not a valid receipt: %s", why);
+		out_warn("%s: not a valid receipt: %s", file, why);
 	else {
 		text_hex(r->host_key_id, 8, id);
 		if (state_host_key(r->host_key_id, key) == 0)
 			rc = 0;
 		else
-			out_warn("it is signed by the host key %s, which this "
-			    "client has never met; give the key with "
-			    "--host-key if you trust it", id);
+			out_warn("%s: it is signed by the host key %s, which "
+			    "this client has never met; give the key with "
+			    "--host-key if you trust it", file, id);
 		receipt_done(r);
 	}
 	free(r);
@@ -249,7 +250,7 @@ verify_file(const char *file, const char *given, int json, int quiet)
 		return (EXIT_NO);
 	}
 	if ((r = calloc(1, sizeof(*r))) == NULL ||
-	    (rc = verify_key(buf, len, given, key)) != 0)
+	    (rc = verify_key(file, buf, len, given, key)) != 0)
 		goto done;
 	if (receipt_open(buf, len, key, r, &why) == -1) {
 		out_warn("%s: not a valid receipt: %s", file, why);
@@ -304,6 +305,20 @@ show_images(const struct client_reply *r)
 	printf("\n");
 }
 
+/* What is not limited, but can be when it is asked for. */
+static void
+show_open(const struct client_reply *r)
+{
+	int disk = r->disk_may && r->limits.disk == 0;
+	int cpu = r->cpu_time_may && r->limits.cpu_us == 0;
+
+	if (disk || cpu)
+		printf("no limit   of %s%s%s, but one may be asked for "
+		    "(%s%s%s)\n", disk ? "disk" : "", disk && cpu ? " and " :
+		    "", cpu ? "processor time" : "", disk ? "--disk" : "",
+		    disk && cpu ? ", " : "", cpu ? "--cpu-time" : "");
+}
+
 static void
 show_info(const struct session *s, const struct client_reply *r)
 {
@@ -316,6 +331,7 @@ show_info(const struct session *s, const struct client_reply *r)
 		show_images(r);
 	printf("at most   ");
 	out_limits(&r->limits);
+	show_open(r);
 	if (r->disk_soft)
 		printf("disk       soft: what a job writes is counted while it "
 		    "runs\n");
@@ -340,6 +356,8 @@ cmd_info(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "qv", common_longs, NULL)) != -1)
 		if ((rc = common_option(&s, "info", c, optarg)) != 0)
 			return (common_exit(rc));
+	if (optind < argc)
+		return (out_usage("info takes no arguments"));
 	if (session_hello(&s) == -1)
 		return (EXIT_NO);
 	o = calloc(1, sizeof(*o));
@@ -364,6 +382,10 @@ cmd_info(int argc, char **argv)
 			    r->images, r->nimages));
 			json_object_set_new(j, "disk_soft", json_boolean(
 			    r->disk_soft));
+			json_object_set_new(j, "disk_may", json_boolean(
+			    r->disk_may));
+			json_object_set_new(j, "cpu_time_may", json_boolean(
+			    r->cpu_time_may));
 			json_object_set_new(j, "limits", json_limits(
 			    &r->limits));
 			json_object_set_new(j, "used", r->has_used ?

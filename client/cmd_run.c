@@ -24,6 +24,7 @@
 #include "origin.h"
 #include "out.h"
 #include "progress.h"
+#include "run_artifacts.h"
 #include "run_opts.h"
 #include "signals.h"
 #include "state.h"
@@ -292,7 +293,10 @@ on_state(struct follow *f)
 {
 	struct run *r = f->cookie;
 
+	progress_clear();
 	event(r, "state");
+	if (f->record.state == JOB_STARTING)
+		progress_wait("the host lays out the tree");
 	if (f->record.state == JOB_QUEUED && !r->waits && !r->s.quiet &&
 	    !r->s.json) {
 		out_warn("job %s waits to be started", f->record.id);
@@ -435,6 +439,9 @@ run_job(struct run *r)
 	rc = follow_run(&r->f);
 	event(r, "result");
 	summary(r);
+	if (!r->s.quiet && !r->s.json && r->f.state == FOLLOW_RESULT)
+		run_artifacts_say(&r->s, &r->f.record, &r->o, r->root,
+		    r->workdir);
 	return (r->o.apply ? apply(r, rc) : rc);
 }
 

@@ -103,3 +103,21 @@ done:
 	free(rep);
 	return (rc);
 }
+
+const char *
+common_limit(enum job_limit limit)
+{
+	static const char *const options[] = {
+		[JOB_LIMIT_MEMORY] = "memory (--memory)",
+		[JOB_LIMIT_PIDS] = "pids (--pids)",
+		[JOB_LIMIT_DISK] = "disk (--disk)",
+		[JOB_LIMIT_INODES] = "inodes (--disk)",
+		[JOB_LIMIT_RUNTIME] = "runtime (--timeout)",
+		[JOB_LIMIT_CPU_TIME] = "cpu_time (--cpu-time)"
+	};
+
+	if ((size_t)limit < sizeof(options) / sizeof(options[0]) &&
+	    options[limit] != NULL)
+		return (options[limit]);
+	return (job_limit_name(limit));
+}

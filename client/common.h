@@ -39,6 +39,9 @@ const char *common_job(struct session *, const char *);
  */
 const char *common_name(const char *, const char *);
 
+/* A limit's name, with the option that asks for it. */
+const char *common_limit(enum job_limit);
+
 /* STATUS of a job into ${rec}: 0, or an exit code after saying why not. */
 int common_record(struct session *, const char *, struct job_record *);
 

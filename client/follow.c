@@ -9,7 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common.h"
 #include "follow.h"
+#include "progress.h"
 #include "lib/io.h"
 #include "out.h"
 #include "signals.h"
@@ -80,6 +82,7 @@ show(struct follow *f, int fd, const uint8_t *p, size_t len)
 	if ((fd == STDOUT_FILENO && (f->show & FOLLOW_STDOUT) == 0) ||
 	    (fd == STDERR_FILENO && (f->show & FOLLOW_STDERR) == 0))
 		return;
+	progress_clear();
 	if (io_write(fd, p, len) == 0)
 		return;
 	if (errno != EPIPE) {
@@ -236,6 +239,7 @@ follow_again(struct follow *f)
 {
 	uint64_t now = io_mono_us(), until;
 
+	progress_clear();
 	/* What is typed now is for us: an interrupt, say. */
 	tty_restore();
 	if (f->in != NULL)
@@ -383,8 +387,10 @@ follow_run(struct follow *f)
 		signals_catch_tty();
 	conn_watch(f->s->c, CONN_WATCH_SIGNALS, signals_fd(), on_wake, f);
 	while (f->state < FOLLOW_RESULT) {
-		if (handle_signals(f, &st))
+		if (handle_signals(f, &st)) {
+			progress_clear();
 			return (leave(f));
+		}
 		tty_turn(f);
 		if (f->in != NULL)
 			input_turn(f->in);
@@ -401,6 +407,7 @@ follow_run(struct follow *f)
 		    f);
 	}
 	tty_restore();
+	progress_clear();
 	if (f->state == FOLLOW_LOST) {
 		session_lost(f->s);
 		return (EXIT_OURS);
@@ -443,7 +450,7 @@ follow_exit_code(const struct follow *f)
 	if (*fault != '\0')
 		out_warn("job %s: %s", r->id, fault);
 	if (r->limit != JOB_LIMIT_NONE)
-		out_warn("job %s: limit: %s", r->id, job_limit_name(r->limit));
+		out_warn("job %s: limit: %s", r->id, common_limit(r->limit));
 	if (!r->ran)
 		return (r->exit_code == 126 || r->exit_code == 127 ?
 		    r->exit_code : EXIT_OURS);

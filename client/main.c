@@ -65,32 +65,52 @@ find_command(int argc, char **argv)
 	return (i < argc && argv[i][0] != '-' ? i : 0);
 }
 
-int
-main(int argc, char **argv)
+static int
+help(int argc, char **argv)
+{
+	if (argc > 3)
+		return (out_usage("help takes one name of a command"));
+	if (argc > 2 && !help_known(argv[2]))
+		return (out_usage("%s: no such command", argv[2]));
+	help_print(argc > 2 ? argv[2] : NULL);
+	return (0);
+}
+
+static int
+version(int argc)
+{
+	if (argc > 2)
+		return (out_usage("--version takes no arguments"));
+	printf("errand %s, protocol %d\n", ERRAND_VERSION, PROTO_VERSION);
+	return (0);
+}
+
+/* getopt names its errors after the first argument. */
+static int
+run_command(const struct command *c, int argc, char **argv)
+{
+	static char name[32];
+
+	snprintf(name, sizeof(name), "errand %s", c->name);
+	argv[0] = name;
+	return (c->run(argc, argv));
+}
+
+static int
+dispatch(int argc, char **argv)
 {
 	char *name;
 	size_t i;
 	int at;
 
-	out_init("errand");
-	log_init("errand", LOG_LEVEL_WARN);
-	if (sodium_init() == -1)
-		fatalx("sodium_init");
 	if (argc < 2)
 		return (out_usage("no command; to run one on the host: "
 		    "errand -- COMMAND"));
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0 ||
-	    strcmp(argv[1], "-h") == 0) {
-		if (argc > 2 && !help_known(argv[2]))
-			return (out_usage("%s: no such command", argv[2]));
-		help_print(argc > 2 ? argv[2] : NULL);
-		return (0);
-	}
-	if (strcmp(argv[1], "-V") == 0 || strcmp(argv[1], "--version") == 0) {
-		printf("errand %s, protocol %d\n", ERRAND_VERSION,
-		    PROTO_VERSION);
-		return (0);
-	}
+	    strcmp(argv[1], "-h") == 0)
+		return (help(argc, argv));
+	if (strcmp(argv[1], "-V") == 0 || strcmp(argv[1], "--version") == 0)
+		return (version(argc));
 	if ((at = find_command(argc, argv)) == 0)
 		return (cmd_run(argc, argv));
 	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
@@ -99,8 +119,21 @@ main(int argc, char **argv)
 		name = argv[at];
 		memmove(argv + 2, argv + 1, (size_t)(at - 1) * sizeof(*argv));
 		argv[1] = name;
-		return (commands[i].run(argc - 1, argv + 1));
+		return (run_command(&commands[i], argc - 1, argv + 1));
 	}
 	return (out_usage("%s: no such command (to run it on the host: "
 	    "errand -- %s)", argv[at], argv[at]));
+}
+
+int
+main(int argc, char **argv)
+{
+	int rc;
+
+	out_init("errand");
+	log_init("errand", LOG_LEVEL_WARN);
+	if (sodium_init() == -1)
+		fatalx("sodium_init");
+	rc = dispatch(argc, argv);
+	return (out_flush() == 0 || rc != 0 ? rc : EXIT_OURS);
 }

@@ -83,16 +83,35 @@ out_hint(void)
 	return (EXIT_USAGE);
 }
 
+/* Once is enough.  A reader that has gone knows it. */
+static void
+say_unwritten(void)
+{
+	static int said;
+
+	if (!said && errno != EPIPE)
+		out_warn("standard output: %s", errno != 0 ? strerror(errno) :
+		    "not all could be written");
+	said = 1;
+}
+
 int
 out_flush(void)
 {
-	return (fflush(stdout) == 0 && !ferror(stdout) ? 0 : -1);
+	errno = 0;
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return (0);
+	say_unwritten();
+	return (-1);
 }
 
 int
 out_bytes(const void *buf, size_t len)
 {
-	return (io_write(STDOUT_FILENO, buf, len));
+	if (io_write(STDOUT_FILENO, buf, len) == 0)
+		return (0);
+	say_unwritten();
+	return (-1);
 }
 
 const char *
@@ -137,6 +156,8 @@ out_limits(const struct job_limits *l)
 		printf(" %s disk,", text_bytes(l->disk));
 	if (l->runtime_us != 0)
 		printf(" %s run time,", text_us(l->runtime_us));
+	if (l->cpu_us != 0)
+		printf(" %s processor time,", text_us(l->cpu_us));
 	printf(" %s output\n", l->log_bytes != 0 ? text_bytes(l->log_bytes) :
 	    "any");
 }

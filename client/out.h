@@ -35,10 +35,10 @@ int out_usage(const char *, ...) __attribute__((format(printf, 1, 2)));
 /* getopt has said what is wrong: add the hint alone.  EXIT_USAGE. */
 int out_hint(void);
 
-/* Write all to stdout: 0, or -1 (EPIPE is silent). */
+/* Write all to stdout: 0, or -1 after saying why (EPIPE is silent). */
 int out_bytes(const void *, size_t);
 
-/* Did all that was printed to stdout get there?  0, or -1. */
+/* Did all that was printed to stdout get there?  0, or -1, likewise. */
 int out_flush(void);
 
 /* The limits that are set, on one line of stdout. */

@@ -55,6 +55,15 @@ progress_send(uint64_t sent, uint64_t total)
 }
 
 void
+progress_wait(const char *what)
+{
+	if (!on)
+		return;
+	fprintf(stderr, "\r%s\033[K", what);
+	shown = 1;
+}
+
+void
 progress_clear(void)
 {
 	if (shown)

@@ -7,6 +7,8 @@
 void progress_init(int quiet);
 void progress_scan(uint64_t files, uint64_t bytes);
 void progress_send(uint64_t sent, uint64_t total);
+/* What is being waited for, until the next line or progress_clear. */
+void progress_wait(const char *);
 void progress_clear(void);
 
 #endif /* !ERRAND_PROGRESS_H */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cache_opts.h"
 #include "help.h"
@@ -134,6 +135,43 @@ env_pass(struct run_opts *o, const char *name)
 	return (env_add(o, name, strlen(name), v));
 }
 
+/* All of a file, which may be a pipe.  0 or -1. */
+static int
+read_all(const char *path, uint8_t **buf, size_t *len)
+{
+	ssize_t n = 0;
+	int fd, e;
+
+	*len = 0;
+	if ((fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)) == -1)
+		return (-1);
+	if ((*buf = malloc(LIMIT_ENV_BYTES + 1)) == NULL)
+		goto err1;
+	while (*len <= LIMIT_ENV_BYTES && ((n = read(fd, *buf + *len,
+	    LIMIT_ENV_BYTES + 1 - *len)) > 0 || (n == -1 && errno == EINTR)))
+		*len += n > 0 ? (size_t)n : 0;
+	if (n == -1)
+		goto err2;
+	if (*len > LIMIT_ENV_BYTES) {
+		errno = EFBIG;
+		goto err2;
+	}
+	(*buf)[*len] = '\0';
+	close(fd);
+	return (0);
+
+err2:
+	e = errno;
+	explicit_bzero(*buf, *len);
+	free(*buf);
+	errno = e;
+err1:
+	e = errno;
+	close(fd);
+	errno = e;
+	return (-1);
+}
+
 /* Lines NAME=VALUE; blank lines and those that begin with # are left out. */
 static int
 env_file(struct run_opts *o, const char *path)
@@ -144,7 +182,7 @@ env_file(struct run_opts *o, const char *path)
 	unsigned n = 0;
 	int rc = 0;
 
-	if (io_file_read(AT_FDCWD, path, LIMIT_ENV_BYTES, &buf, &len) == -1) {
+	if (read_all(path, &buf, &len) == -1) {
 		out_warn("--env-file %s: %s", path, strerror(errno));
 		return (EXIT_OURS);
 	}

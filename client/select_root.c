@@ -93,6 +93,19 @@ select_root_mode(const char *root, int all, enum select_mode *mode, char *why)
 	return (0);
 }
 
+/* Home is what was found above, and not what is meant. */
+static int
+home_above(const char *dir, const char *root, char *why)
+{
+	if (strcmp(dir, root) == 0 || !is_home(root))
+		return (0);
+	snprintf(why, LIMIT_TEXT, "the nearest %s above is that of your home "
+	    "directory, %.200s, which is not sent; make " SELECT_FILE " here "
+	    "(it may be empty), or send all that is here with -C . "
+	    "--include-all", has(root, ".git") ? ".git" : SELECT_FILE, root);
+	return (1);
+}
+
 int
 select_find_root(const char *start, int all, char *root,
     enum select_mode *mode, char *why)
@@ -106,5 +119,7 @@ select_find_root(const char *start, int all, char *root,
 	if (find_up(dir, ".git", root) == -1 &&
 	    find_up(dir, SELECT_FILE, root) == -1)
 		memcpy(root, dir, sizeof(dir));
+	if (!all && home_above(dir, root, why))
+		return (-1);
 	return (select_root_mode(root, all, mode, why));
 }

@@ -194,6 +194,8 @@ static const struct field info_fields[] = {
 	SUB(quota, 0, &used_map),
 	BOOL(disk_soft),
 	ARRAY(images, nimages, IMAGES_MAX, &image_map),
+	BOOL(disk_may),
+	BOOL(cpu_time_may),
 };
 static MAP(info_map, T, errand__client__info__descriptor, info_fields, NULL);
 

@@ -104,6 +104,8 @@ struct client_reply {
 	uint64_t memory;                /* INFO */
 	uint8_t net_host;               /* INFO */
 	uint8_t disk_soft;              /* INFO: that limit is counted only */
+	uint8_t disk_may;               /* INFO: it can be asked for */
+	uint8_t cpu_time_may;           /* INFO */
 	uint8_t has_used;               /* INFO: the store could be asked */
 	struct tenant_used used;
 	struct tenant_used quota;       /* 0: no limit */

@@ -164,6 +164,8 @@ static const struct field bound_fields[] = {
 	UINT(u.bound.memory, 0, BIG),
 	BOOL(u.bound.disk_soft),
 	ARRAY(u.bound.images, u.bound.nimages, IMAGES_MAX, &image_map),
+	BOOL(u.bound.disk_may),
+	BOOL(u.bound.cpu_time_may),
 };
 static MAP(bound_map, T, errand__snapshot__bound__descriptor, bound_fields,
     NULL);

@@ -171,6 +171,8 @@ struct snap_msg {
 			struct job_limits limits; /* most a job may ask */
 			uint8_t net_host;
 			uint8_t disk_soft;      /* counted only */
+			uint8_t disk_may;       /* can be asked for */
+			uint8_t cpu_time_may;
 			uint32_t cpus;
 			uint64_t memory;
 			uint32_t nimages;

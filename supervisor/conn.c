@@ -352,6 +352,8 @@ bound_send(struct conn *c, int fd)
 		limits_hold(sup, l);
 		m->u.bound.net_host = c->tenant->conf.net_host;
 		m->u.bound.disk_soft = (uint8_t)sup->cfg->rootless;
+		m->u.bound.disk_may = (uint8_t)limits_may(sup, "disk");
+		m->u.bound.cpu_time_may = (uint8_t)limits_may(sup, "cpu-time");
 	} else
 		strcpy(m->u.bound.tenant, "operator");
 	memcpy(m->u.bound.host_key, sup->host_pk,

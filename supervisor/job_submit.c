@@ -132,6 +132,17 @@ limits_hold(const struct sup *sup, struct job_limits *l)
 			limit_set(l, &limit_rows[i], 0);
 }
 
+int
+limits_may(const struct sup *sup, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(limit_rows) / sizeof(limit_rows[0]); i++)
+		if (strcmp(limit_rows[i].name, name) == 0)
+			return (holds(sup, &limit_rows[i]));
+	return (0);
+}
+
 static int
 limit_refuse(const struct sup *sup, const struct limit_row *r,
     struct err *err)

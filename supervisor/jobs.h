@@ -149,6 +149,9 @@ void jobs_on_gone(struct jobs *, void (*)(struct sup *));
 /* Set to 0 what nothing on this host holds a job to. */
 void limits_hold(const struct sup *, struct job_limits *);
 
+/* May a job ask for the limit of that name here? */
+int limits_may(const struct sup *, const char *);
+
 /* job_submit.c */
 /**
  * job_submit(sup, conn, id, submit, fd):

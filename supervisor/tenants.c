@@ -86,7 +86,7 @@ tenants_clash(const struct tenant_conf *a, const struct tenant_conf *b, int root
 	uint32_t i;
 
 	if (strcmp(a->name, b->name) == 0)
-		return ("there is already that name: it is");
+		return ("its name is taken by");
 	if (a->id != 0 && a->id == b->id)
 		return ("it has the id of");
 	if (a->host_uid != 0 && a->host_uid == b->host_uid && !rootless)

@@ -60,6 +60,8 @@ on_usage(void *cookie, const struct store_msg *m, int *fd)
 	r.nimages = h->nimages;
 	memcpy(r.images, h->images, sizeof(r.images));
 	r.disk_soft = h->disk_soft;
+	r.disk_may = h->disk_may;
+	r.cpu_time_may = h->cpu_time_may;
 	stream_reply(st, &r, 0);
 }
 

@@ -82,6 +82,8 @@ bound_take(struct session *s, const struct snap_msg *m, int *fd)
 	s->host.limits = m->u.bound.limits;
 	s->host.net_host = m->u.bound.net_host;
 	s->host.disk_soft = m->u.bound.disk_soft;
+	s->host.disk_may = m->u.bound.disk_may;
+	s->host.cpu_time_may = m->u.bound.cpu_time_may;
 	s->host.cpus = m->u.bound.cpus;
 	s->host.memory = m->u.bound.memory;
 	s->host.nimages = m->u.bound.nimages;

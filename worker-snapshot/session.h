@@ -22,6 +22,8 @@ struct session_host {
 	struct job_limits limits;
 	uint8_t net_host;
 	uint8_t disk_soft;
+	uint8_t disk_may;
+	uint8_t cpu_time_may;
 	uint32_t cpus;
 	uint64_t memory;
 	uint32_t nimages;

@@ -417,7 +417,52 @@ usage logs last --from x
 usage ps -n 0
 usage ls what
 usage verify
+usage info extra
+usage --version extra
+usage help run extra
 is "$bad" '' "wrong use is 2 and says why ($n kinds)"
+run errand ps --nope
+like "$(cat "$T/err")" "^errand ps: unrecognized option '--nope'" 'a mistake in an option is told as errand'\''s'
+bad=
+for c in ls 'ps -a' 'ps -a --json' info --version --help 'status last' 'diff --stat last' 'ls --json' 'receipt last --json'; do
+	# shellcheck disable=SC2086
+	timeout 20 "$BIN/errand" $c >/dev/full 2>"$T/err"
+	rc=$?
+	if [ "$rc" -ne 120 ] || ! grep -q '^errand: standard output: No space left' "$T/err"; then bad="$bad [$c: $rc]"; fi
+done
+is "$bad" '' 'a standard output that is full is 120, and said'
+echo A=1 >"$T/envfile"
+is "$(mkfifo "$T/envpipe"; cat "$T/envfile" >"$T/envpipe" & errand -q --no-snapshot --env-file "$T/envpipe" -- sh -c 'echo $A')" 1 \
+    '--env-file may be a pipe'
+run errand --no-snapshot --env-file "$T" -- true
+like "$rc $(cat "$T/err")" '^120 .*Is a directory' 'but not a directory'
+for l in disk_may:--disk=10M cpu_time_may:--cpu-time=10; do
+	may=$(errand info --json | "$TOOLS/jget" "${l%%:*}")
+	run errand -q --no-snapshot "${l#*:}" -- true
+	like "$may $rc" '^(true 0|false 120)$' "info tells whether ${l#*:} may be asked for"
+done
+run errand info
+is "$(grep -c '^no limit   of ' "$T/out")" "$(errand info --json | grep -c _may\":true)" 'in words too'
+J=$(errand run -d --no-snapshot -- sleep 60)
+wait_for 20 has_state "$J" running
+is "$(errand status "$J" | grep -c -e ^output -e ^used -e ^changes)" 0 'what is not known of a running job is not shown'
+errand kill -f "$J"
+is "$(errand status "$J" | grep -c -e ^output -e ^used -e ^changes)" 3 'but is when it has ended'
+run errand --no-snapshot --timeout 1 -- sleep 60
+is "$rc" 143 'a timeout is 143'
+like "$(cat "$T/err")" 'limit: runtime \(--timeout\)' 'and the option that set it is named'
+run errand --no-snapshot -- /no/such/command
+like "$(grep 'did not run' "$T/err")" 'did not run \([^)]* in all\)' 'a job that did not run took no time to'
+printf x >"$T/noreceipt"
+run errand verify "$T/noreceipt"
+like "$rc $(cat "$T/err")" '^1 errand: .*/noreceipt: not a valid receipt' 'verify names the file'
+run errand logs last --tail 1K
+is "$rc" 0 'logs --tail takes a size'
+mkdir -p "$HOME/under"; : >"$HOME/.errandignore"
+(cd "$HOME/under" && run errand -- true; echo "$rc"; cat "$T/err") >"$T/got"
+like "$(tr '\n' ' ' <"$T/got")" '^120 .*nearest .errandignore above is that of your home.*make .errandignore here' \
+    'an .errandignore in the home directory is no root for what is below'
+rm -r "$HOME/under" "$HOME/.errandignore"
 run errand --version
 like "$rc $(cat "$T/out")" '^0 errand [0-9.]+, protocol [0-9]+$' '--version'
 bad=
