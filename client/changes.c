@@ -194,6 +194,30 @@ changes_selected(char *const *want, int n, const struct change *c)
 	return (n == 0);
 }
 
+/* Perhaps a path from where one stands, instead of from the root? */
+static void
+say_unchanged(const uint8_t *list, size_t len, const char *want)
+{
+	struct change_iter it;
+	struct change c;
+	const char *p;
+	size_t n;
+
+	p = plain_path(want, &n);
+	if (n > 0 && change_iter_init(&it, list, len) == 0)
+		while (change_iter_next(&it, &c) == 1)
+			if (c.path_len > n && c.path[c.path_len - n - 1] ==
+			    '/' && memcmp(c.path + c.path_len - n, p, n) == 0) {
+				out_warn("%s: the job changed no such path, "
+				    "but %s; paths begin at the root of the "
+				    "tree", want, out_escape(c.path,
+				    c.path_len));
+				return;
+			}
+	out_warn("%s: the job changed no such path (errand diff lists them)",
+	    want);
+}
+
 int
 changes_wanted(const uint8_t *list, size_t len, char *const *want, int n)
 {
@@ -207,8 +231,7 @@ changes_wanted(const uint8_t *list, size_t len, char *const *want, int n)
 		for (hit = 0; !hit && change_iter_next(&it, &c) == 1;)
 			hit = path_covers(want[i], &c);
 		if (!hit) {
-			out_warn("%s: the job changed no such path (errand "
-			    "diff lists them)", want[i]);
+			say_unchanged(list, len, want[i]);
 			return (EXIT_NO);
 		}
 	}

@@ -19,6 +19,9 @@ is "$(errand diff last | tr '\n' ';')" \
     'every kind of change has its letter'
 is "$(errand diff last new text | tr '\n' ';')" 'A new;A new/empty;A new/n;M text;' \
     'of some paths only'
+run errand diff last empty
+like "$(cat "$T/err")" '^errand: empty: the job changed no such path, but new/empty; paths begin at the root' \
+    'a path that is not from the root is told from one that is in no list'
 run errand diff last nothing
 is "$rc" 1 'one that is not in the list is an error'
 is "$(errand diff -z last text | od -An -c | tr -d ' \n')" 'Mtext\0' '-z ends lines with NUL'
