@@ -116,9 +116,9 @@ done
 # --- user namespaces ---
 
 if [ "$(id -u)" -ne 0 ]; then
-	skip 3 'needs root'
+	skip 4 'needs root'
 elif ! unshare -U true 2>/dev/null; then
-	skip 3 'needs user namespaces (nobody can make one in a chroot)'
+	skip 4 'needs user namespaces (nobody can make one in a chroot)'
 else
 	conf
 	# A user namespace as wide as the host's, in which no more may be made.
@@ -136,13 +136,15 @@ else
 		daemon_pid=$!
 		tree no-userns
 		wait_for 20 errand ps
-		run errand -q -- true
-		is "$rc" 120 'without user namespaces no job runs (NS-A3)'
+		run errand -q --as-root -- true
+		is "$rc" 120 'without user namespaces nothing runs that needs one (NS-A3)'
 		like "$(cat "$T/err")" 'user namespaces are closed.*user.max_user_namespaces' \
 		    'and the submitter is told which switch it is'
+		like "$(errandctl status)" '^isolation +bounded:.*user.max_user_namespaces' \
+		    'the status says what the rest runs in'
 		like "$(cat "$T/errandd.log")" 'user.max_user_namespaces' 'and so is the operator'
 	else
-		skip 3 'needs to write a wide uid map'
+		skip 4 'needs to write a wide uid map'
 	fi
 	kill $holder
 	stop_daemon
