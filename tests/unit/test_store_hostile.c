@@ -168,6 +168,11 @@ test_unread_fds(void **state)
 	struct drv_reply r;
 	int t[3], i, k;
 
+	if (geteuid() != 0) {
+		print_message("# needs root: else the store is of the same "
+		    "user as we, whose own requests count too\n");
+		skip();
+	}
 	assert_int_equal(drv_wait(d), 0);
 	assert_int_equal(setenv("ERRAND_TRACE", "prlimit --nofile=" FDS_LIMIT,
 	    1), 0);
