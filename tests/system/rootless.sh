@@ -59,7 +59,8 @@ is "$(e -q --cache c=out -- sh -c 'cat out/f; ls out' | tr '\n' ' ')" '2 f ' \
     'and is what the last one left'
 like "$(u "$BIN/errandctl" -s "$T/u/run/errand/control.sock" cache list)" 'tree-[0-9a-f]*/c ' \
     'its owner can list it'
-like "$(u "$BIN/errandctl" -s "$T/u/run/errand/control.sock" cache rm "u$uid" --all)" removed \
+tenant=$(e info | sed -n 's/^tenant *//p')
+like "$(u "$BIN/errandctl" -s "$T/u/run/errand/control.sock" cache rm "$tenant" --all)" removed \
     'and remove it'
 J=$(e -d -- sleep 100)
 run e kill "$J"

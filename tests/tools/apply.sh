@@ -47,6 +47,7 @@ apply_one() {
 	user timeout 60 "$BIN/errand" run -q -- sh -c 'echo 2 >>d/file' ||
 	    return 1
 	job=$(user "$BIN/errand" ps -a -n 1 --json | "$TOOLS/jget" id)
+	chmod -R u+rwX "$T/apply-before"
 	rm -rf "$T/apply-before"
 	cp -a . "$T/apply-before"
 	before=$(apply_state)
