@@ -190,8 +190,8 @@ conclude(struct keeper *k)
 }
 
 /*
- * A job that was ended for what it wrote, or that failed when all it may write
- * was written.
+ * A job that was ended for what it wrote, or that ended when all it may write
+ * was written: what it could not write, its status may not tell.
  */
 static void
 metered(struct keeper *k)
@@ -199,8 +199,7 @@ metered(struct keeper *k)
 	struct job_result *r = &k->result;
 	struct meter_word w;
 
-	if (meter_done(&k->meter, &w) == 0 && w.limit != JOB_LIMIT_NONE &&
-	    (w.ended || r->exit_code != 0 || r->signal != 0))
+	if (meter_done(&k->meter, &w) == 0 && w.limit != JOB_LIMIT_NONE)
 		r->limit = w.limit;
 }
 

@@ -181,12 +181,16 @@ except OSError as e:
 done
 
 # Too short for anybody to look meanwhile, and a shell that does not pass it on.
-run errand --no-snapshot --disk 10M -- sh -c \
-    'head -c 50M /dev/zero >big; ls big'
-is "$rc $(cat "$T/out")" '120 big' 'a disk that was filled at last is no success'
-like "$(cat "$T/err")" 'limit: disk' 'and named'
-run errand --no-snapshot --disk 10M -- sh -c 'head -c 5M /dev/zero >big'
-is $rc 0 'one that was not is none of it'
+if errand -q --no-snapshot --disk 10M -- true 2>/dev/null; then
+	run errand --no-snapshot --disk 10M -- sh -c \
+	    'head -c 50M /dev/zero >big; ls big'
+	like "$rc $(cat "$T/out")" '^(120|137) ' 'a disk that was filled at last is no success'
+	like "$(cat "$T/err")" 'limit: disk' 'and named'
+	run errand --no-snapshot --disk 10M -- sh -c 'head -c 5M /dev/zero >big'
+	is $rc 0 'one that was not is none of it'
+else
+	skip 3 'needs what holds --disk: as root loop devices'
+fi
 
 # Whatever holds a disk limit goes with the job; what is used again is empty.
 root=
