@@ -24,7 +24,8 @@ if ! u unshare -U true 2>"$T/err"; then
 fi
 u setsid "$BIN/errandd" --user -d >>"$T/errandd.log" 2>&1 </dev/null &
 wait_for "${ERRAND_START_TIME:-20}" u "$BIN/errandctl" -s "$T/u/run/errand/control.sock" status
-daemon_pid=$(ps -u "$uid" -o pid=,comm= | awk '$2 == "errandd" { print $1; exit }')
+daemon_pid=$(u "$BIN/errandctl" -s "$T/u/run/errand/control.sock" status |
+    awk '$1 == "supervisor" { print $2 }')
 
 errand() { u sh -c 'cd "$1" && shift && exec timeout 60 "$@"' sh "$T/u/tree" "$BIN/errand" "$@"; }
 meters() { ps -u "$uid" -o stat=,comm= | awk '$1 !~ /^Z/ && $2 == "errand-meter"' | wc -l; }

@@ -13,11 +13,16 @@ else
 	uid=$(id -u)
 	u() { env XDG_RUNTIME_DIR="$T/u/run" XDG_STATE_HOME="$T/u/state" "$@"; }
 fi
-# alive PATTERN: the user's processes of such a name, without the dead that nobody
-# has waited for
+# alive PATTERN: the user's processes of such a name, without those that were
+# there before us and the dead that nobody has waited for
+others=$(ps -u "$uid" -o pid= | tr -s ' \n' ' ')
 alive() {
-	ps -u "$uid" -o pid=,stat=,comm= |
-	    awk -v name="$1" '$2 !~ /^Z/ && $3 ~ name { print $1 }'
+	ps -u "$uid" -o pid=,stat=,comm= | awk -v name="$1" -v others=" $others " \
+	    '$2 !~ /^Z/ && $3 ~ name && !index(others, " " $1 " ") { print $1 }'
+}
+daemon() {
+	u "$BIN/errandctl" -s "$T/u/run/errand/control.sock" status |
+	    awk '$1 == "supervisor" { print $2 }'
 }
 none_alive() { [ -z "$(alive "$1")" ]; }
 unset ERRAND_HOST
@@ -30,7 +35,7 @@ fi
 sock=$T/u/run/errand/errand.sock
 u setsid "$BIN/errandd" --user -d >>"$T/errandd.log" 2>&1 </dev/null &
 check 'it starts' wait_for 20 u "$BIN/errandctl" -s "$T/u/run/errand/control.sock" status
-daemon_pid=$(alive '^errandd$' | head -n 1)
+daemon_pid=$(daemon)
 u "$BIN/errandctl" -s "$T/u/run/errand/control.sock" --json status >"$T/json"
 is "$("$TOOLS/jget" rootless <"$T/json")" true 'and says what it is'
 is "$(stat -c '%a %u' "$sock")" "600 $uid" 'its socket is the user'\''s alone'
@@ -93,7 +98,7 @@ run e -q -- cat f
 is "$rc $(cat "$T/out")" '0 1' 'without a host the client starts one'
 run e -q -- cat f
 is "$rc" 0 'and uses it again'
-daemon_pid=$(alive '^errandd$' | head -n 1)
+daemon_pid=$(daemon)
 p=$daemon_pid
 stop_daemon
 check 'it ends when told to' gone "$p"
