@@ -282,6 +282,9 @@ table(struct rebuild *r, struct ix_pack *all, size_t n)
 	for (i = 0; i < n; i++) {
 		if (i + 1 < n)
 			all[i].sealed = 1;
+		/* Begun in a crash, or no pack: named by nothing. */
+		if (all[i].len < PACK_HEAD)
+			continue;
 		if (pack_note(r, &all[i]) == -1)
 			return (-1);
 	}
