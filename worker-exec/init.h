@@ -26,7 +26,7 @@ struct sock_fprog;
  *   init    PROVED     it ended with status .number
  *   keeper  CHANGE     + 0 or 1 fd: the mount to put over the workspace; with
  *                      .size, /tmp and its like get so many bytes.  Without
- *                      user namespaces it is always sent, for now pid 1 gives
+ *                      user namespaces it is always sent, since then pid 1 gives
  *                      up the last of its rights
  *   init    CHANGED
  *   keeper  CACHE      + 1 fd: the mount to put at .path
