@@ -202,9 +202,10 @@ $(FUZZERS): $(B)/%: %.c $(B)/%.o $(B)/tests/fuzz/fuzz-main.o \
 
 tests: $(TESTS) $(FUZZERS) crash-build
 
-# What tests/crash breaks: the store with crash points and mutants.
+# What tests/crash breaks: workers with crash points and mutants.
 crash-build: FORCE
-	$(if $(CRASH),,$(Q)$(MAKE) --no-print-directory CRASH=1 $(B)-crash/bin/errand-store)
+	$(if $(CRASH),,$(Q)$(MAKE) --no-print-directory CRASH=1 \
+	    $(B)-crash/bin/errand-store $(B)-crash/bin/errand-exec)
 
 check: all tests
 	ERRAND_BUILD=$(B) tests/run $(T)

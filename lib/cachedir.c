@@ -18,6 +18,7 @@
 
 #include "cachedir.h"
 #include "cachedir_internal.h"
+#include "crash.h"
 #include "io.h"
 #include "text.h"
 
@@ -278,6 +279,7 @@ cachedir_begin(int caches, const char *project, const char *name,
 	    flock(n->dir, LOCK_EX | LOCK_NB) == -1 ||
 	    mkdirat(n->dir, "tree", 0755) == -1)
 		goto err1;
+	CRASH_POINT("cache-begun");
 	return (0);
 
 err1:
@@ -292,11 +294,17 @@ int
 cachedir_seal(struct cachedir_new *n, const struct cachedir_mark *m)
 {
 	n->bytes = m->bytes;
-	return (cachedir_mark_write(n->dir, m));
+	if (cachedir_mark_write(n->dir, m) == -1)
+		return (-1);
+	CRASH_POINT("cache-sealed");
+	return (0);
 }
 
 int
 cachedir_flush(int caches)
 {
-	return (syncfs(caches));
+	if (!MUTANT("no-cache-flush") && syncfs(caches) == -1)
+		return (-1);
+	CRASH_POINT("cache-flushed");
+	return (0);
 }

@@ -15,6 +15,7 @@
 
 #include "cachedir.h"
 #include "cachedir_internal.h"
+#include "crash.h"
 #include "io.h"
 #include "size.h"
 
@@ -133,8 +134,10 @@ remove_unused(int caches, const char *name)
 
 	if ((dir = cachedir_opendir(caches, name)) == -1)
 		return;
-	if (flock(dir, LOCK_EX | LOCK_NB) == 0)
+	if (flock(dir, LOCK_EX | LOCK_NB) == 0) {
+		CRASH_POINT("cache-sweep");
 		(void)io_remove_tree(caches, name);
+	}
 	io_close(&dir);
 }
 
@@ -222,6 +225,7 @@ make_room(const struct cachedir_new *n, uint64_t total)
 		    strcmp(v[i].key, n->key) != 0)
 			(void)cachedir_retire(n->caches, v[i].key);
 	free(v);
+	CRASH_POINT("cache-room");
 	return (0);
 }
 
@@ -254,9 +258,11 @@ cachedir_publish(struct cachedir_new *n, uint64_t total)
 	io_close(&lock);
 	if (rc == -1)
 		return (-1);
+	CRASH_POINT("cache-placed");
 	/* Ours is a cache now; the lock goes with the descriptor. */
 	io_close(&n->dir);
 	cachedir_sweep(n->caches);
+	CRASH_POINT("cache-swept");
 	return (0);
 }
 

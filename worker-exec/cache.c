@@ -21,6 +21,7 @@
 #include "init.h"
 #include "keeper_internal.h"
 #include "lib/cachedir.h"
+#include "lib/crash.h"
 #include "lib/io.h"
 #include "lib/log.h"
 #include "lib/text.h"
@@ -382,6 +383,7 @@ make(struct keeper *k, struct cache *c, struct cache_use *u, int upper,
 		note(u, "%s", why);
 		return (-1);
 	}
+	CRASH_POINT("cache-merged");
 	(void)snprintf(m.project, sizeof(m.project), "%s",
 	    k->caches->project);
 	(void)snprintf(m.name, sizeof(m.name), "%s", c->spec.name);

@@ -22,6 +22,7 @@
 #include "cache_copy.h"
 #include "cache_merge.h"
 #include "collect_internal.h"
+#include "lib/crash.h"
 #include "lib/io.h"
 #include "lib/text.h"
 
@@ -113,6 +114,7 @@ move_leaf(struct merge *m, int up, const char *name, const struct stat *st,
 	if (count(m, &m->seen_up, st) == -1)
 		return (-1);
 	if (renameat(up, name, to, name) == 0) {
+		CRASH_POINT("cache-moved");
 		if (S_ISREG(st->st_mode) && cache_strip(to, name) == -1)
 			return (failed(m));
 		return (0);
@@ -125,6 +127,7 @@ move_leaf(struct merge *m, int up, const char *name, const struct stat *st,
 		rc = -1;
 	else
 		rc = cache_copy_file(up, name, st, to, m->links);
+	CRASH_POINT("cache-copied");
 	return (rc == -1 ? failed(m) : 0);
 }
 
@@ -166,7 +169,10 @@ keep_leaf(struct merge *m, int low, const char *name, const struct stat *st,
 {
 	if (count(m, &m->seen_low, st) == -1)
 		return (-1);
-	return (linkat(low, name, to, name, 0) == -1 ? failed(m) : 0);
+	if (linkat(low, name, to, name, 0) == -1)
+		return (failed(m));
+	CRASH_POINT("cache-kept");
+	return (0);
 }
 
 static int
