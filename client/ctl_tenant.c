@@ -16,8 +16,8 @@
 
 enum {
 	OPT_UID = 256, OPT_SLOTS, OPT_CPUS, OPT_MEMORY, OPT_PIDS, OPT_DISK,
-	OPT_STORE, OPT_OBJECTS, OPT_JOBS, OPT_LOGS, OPT_KEEP, OPT_TIMEOUT,
-	OPT_NET
+	OPT_STORE, OPT_OBJECTS, OPT_JOBS, OPT_LOGS, OPT_KEEP,
+	OPT_CACHE_SIZE, OPT_CACHE_TOTAL, OPT_TIMEOUT, OPT_NET
 };
 
 static const struct option longs[] = {
@@ -32,6 +32,8 @@ static const struct option longs[] = {
 	{ "jobs", required_argument, NULL, OPT_JOBS },
 	{ "logs", required_argument, NULL, OPT_LOGS },
 	{ "keep", required_argument, NULL, OPT_KEEP },
+	{ "cache-size", required_argument, NULL, OPT_CACHE_SIZE },
+	{ "cache-total", required_argument, NULL, OPT_CACHE_TOTAL },
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
 	{ "net", required_argument, NULL, OPT_NET },
 	{ NULL, 0, NULL, 0 }
@@ -62,6 +64,10 @@ tenant_json(const struct tenant_info *t)
 	json_object_set_new(o, "log_bytes",
 	    json_integer((json_int_t)t->log_bytes));
 	json_object_set_new(o, "keep_us", json_integer((json_int_t)t->keep_us));
+	json_object_set_new(o, "cache_size",
+	    json_integer((json_int_t)t->cache_size));
+	json_object_set_new(o, "cache_total",
+	    json_integer((json_int_t)t->cache_total));
 	json_object_set_new(o, "used", t->has_used ? json_used(&t->used) :
 	    json_null());
 	json_object_set_new(o, "running", json_integer(t->running));
@@ -86,6 +92,9 @@ show_used(const struct tenant_info *t)
 	if (t->keep_us != 0)
 		printf("%16s ended jobs are kept for %s\n", "",
 		    text_us(t->keep_us));
+	printf("%16s caches (--cache) hold %s each", "",
+	    text_bytes(t->cache_size));
+	printf(", %s together, at most\n", text_bytes(t->cache_total));
 }
 
 static void
@@ -134,7 +143,8 @@ bad_argument(const char *verb, int opt, const char *arg)
 	    opt == OPT_NET ? "write none or host" : opt == OPT_UID ?
 	    "there is no such user, or there are too many" :
 	    opt == OPT_MEMORY || opt == OPT_DISK || opt == OPT_STORE ||
-	    opt == OPT_LOGS ? "write a size, for instance 512M or 2G" :
+	    opt == OPT_LOGS || opt == OPT_CACHE_SIZE ||
+	    opt == OPT_CACHE_TOTAL ? "write a size, for instance 512M or 2G" :
 	    "write a whole number";
 	size_t i;
 
@@ -201,6 +211,10 @@ take_option(struct tenant_info *t, int opt, const char *arg)
 		return (text_size(arg, &t->log_bytes));
 	case OPT_KEEP:
 		return (text_duration(arg, &t->keep_us));
+	case OPT_CACHE_SIZE:
+		return (text_size(arg, &t->cache_size));
+	case OPT_CACHE_TOTAL:
+		return (text_size(arg, &t->cache_total));
 	case OPT_TIMEOUT:
 		return (text_duration(arg, &t->limits.runtime_us));
 	case OPT_NET:
@@ -227,6 +241,8 @@ set_option(struct tenant_info *t, int opt, const char *arg)
 		[OPT_JOBS - OPT_UID] = TENANT_JOBS,
 		[OPT_LOGS - OPT_UID] = TENANT_LOGS,
 		[OPT_KEEP - OPT_UID] = TENANT_KEEP,
+		[OPT_CACHE_SIZE - OPT_UID] = TENANT_CACHE_SIZE,
+		[OPT_CACHE_TOTAL - OPT_UID] = TENANT_CACHE_TOTAL,
 		[OPT_TIMEOUT - OPT_UID] = TENANT_TIMEOUT,
 		[OPT_NET - OPT_UID] = TENANT_NET,
 	};

@@ -30,7 +30,7 @@ static const char usage_text[] =
 "  tenant add NAME [--uid U]... [--slots N] [--cpus N] [--memory SIZE]\n"
 "             [--pids N] [--disk SIZE] [--timeout DUR] [--net none|host]\n"
 "             [--store SIZE] [--objects N] [--jobs N] [--logs SIZE]\n"
-"             [--keep DUR]\n"
+"             [--keep DUR] [--cache-size SIZE] [--cache-total SIZE]\n"
 "  tenant set NAME ...             the same options; 0 is the default again\n"
 "  cache list [TENANT]             saved caches of jobs\n"
 "  cache rm TENANT PROJECT/NAME... remove them; --all: all of the tenant's\n"

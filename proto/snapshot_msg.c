@@ -42,6 +42,8 @@ static const struct field tenant_info_fields[] = {
 	UINT(keep_us, 0, BIG),
 	UINT(given, 0, TENANT_ALL),
 	SUB_HAS(used, has_used, &used_map),
+	UINT(cache_size, 0, BIG),
+	UINT(cache_total, 0, BIG),
 };
 MAP(tenant_info_map, T, errand__snapshot__tenant_info__descriptor,
     tenant_info_fields, NULL);

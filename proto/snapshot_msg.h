@@ -76,7 +76,9 @@ struct snap_live {
 #define TENANT_PIDS     0x400
 #define TENANT_DISK     0x800
 #define TENANT_TIMEOUT  0x1000
-#define TENANT_ALL      0x1fff
+#define TENANT_CACHE_SIZE 0x2000
+#define TENANT_CACHE_TOTAL 0x4000
+#define TENANT_ALL      0x7fff
 
 struct tenant_used {            /* of the store */
 	uint64_t store_bytes, store_objects, jobs, log_bytes;
@@ -99,6 +101,8 @@ struct tenant_info {            /* ADMIN: asked for and shown */
 	uint32_t given;         /* SET: TENANT_... */
 	uint8_t has_used;       /* SHOW */
 	struct tenant_used used;
+	uint64_t cache_size;    /* of one of its caches, 0: the default */
+	uint64_t cache_total;   /* of all of them, likewise */
 };
 
 /* A tenant's cache, see lib/cachedir.h. */

@@ -441,7 +441,8 @@ on_add(struct conn *c, struct sup *sup, const struct snap_msg *m)
 	tc.net_host = ti->net_host;
 	tc.keep = (struct keep_conf){ .store = ti->store_bytes,
 	    .objects = ti->store_objects, .jobs = ti->jobs,
-	    .logs = ti->log_bytes, .keep_us = ti->keep_us };
+	    .logs = ti->log_bytes, .keep_us = ti->keep_us,
+	    .cache_size = ti->cache_size, .cache_total = ti->cache_total };
 	tc.limits = ti->limits;
 	if (sup->cfg->rootless)
 		(void)err_set(&err, ERR_DENIED, "a rootless daemon has one "

@@ -39,6 +39,8 @@ static const struct range {
 	{ "log", BYTES, 1, UINT64_C(1) << 60 },
 	{ "store", BYTES, 1, UINT64_C(1) << 60 },
 	{ "logs", BYTES, 1, UINT64_C(1) << 60 },
+	{ "cache_size", BYTES, 1, UINT64_C(1) << 60 },
+	{ "cache_total", BYTES, 1, UINT64_C(1) << 60 },
 	/* Files give them in whole seconds. */
 	{ "runtime", US, SECOND, YEAR },
 	{ "cpu_time", US, SECOND, YEAR },
@@ -109,6 +111,8 @@ config_range_tenant(const struct tenant_conf *tc, char *why, size_t size)
 		{ "jobs", "--jobs", tc->keep.jobs },
 		{ "logs", "--logs", tc->keep.logs },
 		{ "keep", "--keep", tc->keep.keep_us },
+		{ "cache_size", "--cache-size", tc->keep.cache_size },
+		{ "cache_total", "--cache-total", tc->keep.cache_total },
 		{ "cpus", "--cpus", tc->limits.cpus_milli },
 		{ "memory", "--memory", tc->limits.memory },
 		{ "pids", "--pids", tc->limits.pids },

@@ -317,6 +317,10 @@ conf_change(struct tenant_conf *tc, const struct tenant_info *ti)
 		tc->keep.logs = ti->log_bytes;
 	if ((ti->given & TENANT_KEEP) != 0)
 		tc->keep.keep_us = ti->keep_us;
+	if ((ti->given & TENANT_CACHE_SIZE) != 0)
+		tc->keep.cache_size = ti->cache_size;
+	if ((ti->given & TENANT_CACHE_TOTAL) != 0)
+		tc->keep.cache_total = ti->cache_total;
 	if ((ti->given & TENANT_CPUS) != 0)
 		tc->limits.cpus_milli = l->cpus_milli;
 	if ((ti->given & TENANT_MEMORY) != 0)

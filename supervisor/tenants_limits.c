@@ -84,6 +84,8 @@ tenant_show(const struct tenants *ts, const struct tenant *t,
 	ti->jobs = k.jobs;
 	ti->log_bytes = k.logs;
 	ti->keep_us = k.keep_us;
+	ti->cache_size = k.cache_size;
+	ti->cache_total = k.cache_total;
 	tenant_limits(ts, t, &ti->limits);
 	ti->running = t->running;
 	ti->queued = t->queued;

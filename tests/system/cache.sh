@@ -180,6 +180,7 @@ is "$out" alice 'what was saved is still that'
 alice one -q --cache c=out -- false
 is "$err" '' '-q says nothing of it'
 
+: >"$T/o1"
 as_uid $ALICE timeout 60 "$BIN/errand" run -q -C "$T/one" --include-all --cache c=out -- \
     sh -c 'cat out/f; echo first >out/f; while [ ! -e out/go ]; do sleep 0.05; [ $((n += 1)) -lt 40 ] || break; done
     cat out/f; ls out' >"$T/o1" 2>&1 &
@@ -234,6 +235,7 @@ alice one --cache e6=out -- sh -c 'head -c 6000000 /dev/zero | tr "\0" x >out/f'
 is "$(errandctl --json cache list "$NAME" | sed 's/.*"name":"\([^"]*\)".*/\1/' | tr '\n' ' ')" 'e5 e3 e6 ' \
     'outlives one that is not'
 check 'nothing is left of what was evicted' none_left
+: >"$T/o1"
 as_uid $ALICE timeout 60 "$BIN/errand" run -q -C "$T/one" --include-all --cache e3=a --cache e5=b --cache e6=c -- \
     sh -c 'echo go; sleep 3; cat a/f b/f c/f | wc -c' >"$T/o1" 2>&1 &
 p1=$!
@@ -243,6 +245,7 @@ like "$err" 'cache e7 was not saved: the caches that jobs use now leave no room'
     'what a running job has is not evicted'
 wait $p1
 is "$(flat "$(cat "$T/o1")")" 'go 18000000 ' 'and is whole'
+: >"$T/o1"
 as_uid $ALICE timeout 60 "$BIN/errand" run -q -C "$T/one" --include-all --cache e3=a -- \
     sh -c 'echo go; while [ ! -e /tmp/x ]; do sleep 0.1; [ $((n += 1)) -lt 25 ] || break; done; wc -c <a/f' >"$T/o1" 2>&1 &
 p1=$!
@@ -264,8 +267,35 @@ is "$?" 1 'but not twice'
 errandctl cache rm nobody --all >/dev/null 2>"$T/err"
 like "$(cat "$T/err")" 'no tenant nobody' 'nor of somebody who is not there'
 
+# --- the tenant's own limits ---
+
+like "$(errandctl tenant show "$NAME")" 'caches .--cache. hold 8\.0 MiB each, 20\.0 MiB together' \
+    'what a tenant'\''s caches may hold is shown'
+alice one --cache s=out -- sh -c 'head -c 100000 /dev/zero | tr "\0" x >out/f'
+errandctl tenant set "$NAME" --cache-size 64K --cache-total 290K >"$T/set"
+is "$?" 0 'and can be set for one'
+is "$(errandctl --json tenant show "$NAME" | "$BUILD/tests/system/jget" cache_size)" 65536 'it is so then'
+grep -q '^cache_total = "296960"' "$T/state/tenants.d/$NAME.conf"
+is "$?" 0 'and in the tenant'\''s file'
+alice one --cache t=out -- sh -c 'head -c 100000 /dev/zero | tr "\0" x >out/f'
+like "$err" 'cache t was not saved: it is larger than the 64.0 KiB' 'it holds for the next job'
+for i in 1 2 3 4 5; do
+	alice one --cache l$i=out -- sh -c 'head -c 60000 /dev/zero | tr "\0" x >out/f'
+done
+is "$(errandctl --json cache list "$NAME" | sed 's/.*"name":"\([^"]*\)".*/\1/' | tr '\n' ' ')" 'l2 l3 l4 l5 ' \
+    'and for all of them together'
+errandctl tenant set "$NAME" --cache-size 64X 2>"$T/err"
+like "$? $(cat "$T/err")" '^2 .*--cache-size 64X: write a size' 'what is no size is refused'
+errandctl tenant set "$NAME" --cache-size 0 --cache-total 0 >"$T/set"
+like "$(cat "$T/set")" 'hold 8\.0 MiB each, 20\.0 MiB together' '0 is what the defaults say again'
+errandctl tenant add erna --cache-size 1M >"$T/set"
+like "$(cat "$T/set")" 'hold 1\.0 MiB each, 20\.0 MiB together' 'a new tenant may have its own from the start'
+
 # --- what cannot be used ---
 
+wipe
+
+check 'nothing is left of others' wait_for 10 none_left
 alice one --cache c=out -- sh -c 'echo good >out/f'
 d=$(the_cache)
 for how in 'echo x >>mark' ': >mark' 'rm mark' 'rm -r tree' 'rm -r tree; ln -s / tree' \
@@ -350,6 +380,7 @@ for p in sys.argv[3:]:
 	try: os.kill(int(p), signal.SIGKILL)
 	except OSError: pass'
 killed() {
+	: >"$T/o1"
 	as_uid $ALICE timeout 60 "$BIN/errand" run -q -C "$T/one" --include-all --cache c=out -- \
 	    sh -c 'rm -f out/f; echo begun; i=0; while [ $i -lt 1900 ]; do echo $1 >out/$i; i=$((i + 1)); done; echo $1 >out/f' \
 	    sh "$2" >"$T/o1" 2>&1 &
