@@ -150,6 +150,16 @@ allow_paths(int fd, const struct ll_ruleset *rs,
 	return (0);
 }
 
+/* In the upper half of the call's first argument; see sandbox.h. */
+static uint32_t sign;
+
+void
+sandbox_landlock_sign(uint32_t word)
+{
+
+	sign = word;
+}
+
 /*
  * Safe with any rights: a domain only ever takes rights away, and the rules
  * are given by descriptors that we already hold.
@@ -160,7 +170,8 @@ enter(int fd)
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1)
 		return (-1);
-	return ((int)syscall(SYS_landlock_restrict_self, fd, 0));
+	return ((int)syscall(SYS_landlock_restrict_self,
+	    (uint64_t)sign << 32 | (uint32_t)fd, 0));
 }
 
 /* The ABI, and a ruleset that has these paths in ${*fd}. */

@@ -92,6 +92,14 @@ int sandbox_landlock_files(const struct sandbox_path *, size_t);
 int sandbox_landlock_prepare(const struct sandbox_path *, size_t, int *);
 int sandbox_landlock_enter(int, int, const struct sandbox_path *, size_t);
 
+/**
+ * sandbox_landlock_sign(word):
+ * From now on this process says ${word} in the upper half of the descriptor
+ * with which it enters a domain: the kernel does not look there, a filter of
+ * system calls can.  So one that watches who enters one knows this call.
+ */
+void sandbox_landlock_sign(uint32_t);
+
 /*
  * Without the rules by path, which make each open walk up from the file: in a
  * tree 10,000 deep that is minutes.  Forbidden are executing, making devices and

@@ -13,12 +13,14 @@
  * means that it looks again and checks for itself, so a wrong guess costs a
  * refused rename and gives nothing.  The child that moves has the job's uid and
  * not one capability, so it can do no more than the job, to whatever a path
- * leads; it stays on the workspace's file system.  A process of the job that
- * has fenced itself further with Landlock is not seen to have: its renames of
- * directories are the job's.  A filter of its own comes before ours.
+ * leads; it stays on the workspace's file system.  A filter of the job's own
+ * comes before ours.  A Landlock domain of its own the child does not have, and
+ * nothing tells who is in one; so the kernel asks us about the call that enters
+ * one too, and after the first nobody's rename is done for him any more.
  */
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -36,6 +38,7 @@
 #include <unistd.h>
 
 #include "lib/io.h"
+#include "lib/sandbox.h"
 #include "proto/limits.h"
 #include "rename_dir.h"
 #include "rename_watch.h"
@@ -51,6 +54,13 @@
 #else
 #error "add the architecture's audit number"
 #endif
+
+#ifndef SYS_landlock_restrict_self
+#define SYS_landlock_restrict_self      446
+#endif
+
+/* Some process of the job is, or was, in a domain of its own. */
+static int fenced;
 
 /* A rename in the form of renameat2. */
 struct order {
@@ -73,27 +83,49 @@ static const struct call {
 };
 #define NCALLS  (sizeof(calls) / sizeof(calls[0]))
 
+/*
+ * Our own process enters the job's domain after this and before the command.  It
+ * is known by a word that nobody else has: it is gone with the execve, and a
+ * guess is asked about like any other call.
+ */
+static int
+word_make(uint32_t *word)
+{
+
+	if (getrandom(word, sizeof(*word), 0) != sizeof(*word))
+		return (-1);
+	*word |= 1;             /* what programs say there is 0 */
+	sandbox_landlock_sign(*word);
+	return (0);
+}
+
+#define LOAD(member)    (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | \
+	BPF_ABS, (uint32_t)(member))
+#define EQUAL(k, yes, no) (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | \
+	BPF_K, (uint32_t)(k), (uint8_t)(yes), (uint8_t)(no))
+#define RETURN(act)     (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, (act))
+
 int
 rename_watch_install(void)
 {
-	struct sock_filter f[4 + NCALLS + 1];
+	struct sock_filter f[7 + NCALLS + 1];
 	struct sock_fprog prog = { .filter = f };
 	unsigned short n = 0;
+	uint32_t word;
 	size_t i;
 
-	f[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-	    offsetof(struct seccomp_data, arch));
-	f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH,
-	    0, NCALLS + 1);
-	f[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-	    offsetof(struct seccomp_data, nr));
+	if (word_make(&word) == -1)
+		return (-1);
+	f[n++] = LOAD(offsetof(struct seccomp_data, arch));
+	f[n++] = EQUAL(ARCH, 0, NCALLS + 4);
+	f[n++] = LOAD(offsetof(struct seccomp_data, nr));
 	for (i = 0; i < NCALLS; i++)
-		f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
-		    (uint32_t)calls[i].nr, (uint8_t)(NCALLS - i), 0);
-	f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
-	    SECCOMP_RET_ALLOW);
-	f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
-	    SECCOMP_RET_USER_NOTIF);
+		f[n++] = EQUAL(calls[i].nr, NCALLS + 3 - i, 0);
+	f[n++] = EQUAL(SYS_landlock_restrict_self, 0, 2);
+	f[n++] = LOAD(offsetof(struct seccomp_data, args[0]) + 4);
+	f[n++] = EQUAL(word, 0, 1);
+	f[n++] = RETURN(SECCOMP_RET_ALLOW);
+	f[n++] = RETURN(SECCOMP_RET_USER_NOTIF);
 	prog.len = n;
 	return ((int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
 	    SECCOMP_FILTER_FLAG_NEW_LISTENER |
@@ -323,7 +355,9 @@ rename_watch_serve(int listener, const char *top, const dev_t *more, size_t n)
 	devs[0] = stat(top, &st) == -1 ? 0 : st.st_dev;
 	for (i = 0; i < n && i < LIMIT_CACHES; i++)
 		devs[i + 1] = more[i];
-	if (devs[0] == 0 || look(listener, &q, devs, i + 1) == -1)
+	if (q.data.nr == SYS_landlock_restrict_self)
+		fenced = 1;
+	if (fenced || devs[0] == 0 || look(listener, &q, devs, i + 1) == -1)
 		(void)answer(listener, q.id, 0, 1);
 	return (0);
 }

@@ -29,6 +29,21 @@ is "$(py 'import os
 os.mkdir("a"); os.mkdir("b"); open("a/f","w").close(); os.link("a/f","b/g")
 os.rename("a/f","b/f"); os.rename("b","c"); print("ok")')" ok \
     'links and renames from one directory to another (NS-A2)'
+mkdir -p sub/d && echo 1 >sub/d/f
+is "$(py 'import ctypes, os, struct
+l=ctypes.CDLL(None,use_errno=True)
+os.rename("sub","moved")
+def move():
+	try: os.rename("moved/d","moved/e"); return "done"
+	except OSError as e: return str(e.errno)
+if os.fork() == 0:
+	r=l.syscall(444,struct.pack("Q",1<<4|1<<7),8,0)
+	print("none" if r == -1 or l.syscall(446,r,0) == -1 else move(),os.listdir("moved"),flush=True)
+	os._exit(0)
+os.wait()
+print(open("moved/d/f").read().strip())' | tr '\n' ' ' | sed "s/^none/13/")" "13 ['d'] 1 " \
+    'directories are not renamed for one who has forbidden himself to by Landlock'
+rm -r sub
 is "$(job sh -c 'for i in $(seq 200); do ( sleep 0.05 & ); done; sleep 1
     grep -l "^State:.Z" /proc/[0-9]*/status 2>/dev/null | wc -l')" 0 \
     'orphans are reaped (PROC-A2)'

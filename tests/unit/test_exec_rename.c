@@ -4,6 +4,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -14,6 +15,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +24,7 @@
 #include <cmocka.h>
 
 #include "lib/chan.h"
+#include "lib/sandbox.h"
 #include "tests/crash/alone.h"
 #include "worker-exec/rename_dir.h"
 #include "worker-exec/rename_watch.h"
@@ -355,6 +358,82 @@ test_killed(void **state)
 	    ".errand* 2>/dev/null | wc -l) = 1");
 }
 
+/* What the command's process does itself, before it is the command. */
+static int
+own_domain(void)
+{
+	struct sandbox_path all = { .writable = 1, .exec = 1 };
+
+	if ((all.fd = open("/", O_PATH | O_DIRECTORY)) == -1 ||
+	    sandbox_landlock_files(&all, 1) == -1)
+		return (1);
+	return (rename("foo", "foo2") == -1 ? 2 : 0);
+}
+
+static void
+test_own_domain(void **state)
+{
+	int asked;
+
+	(void)state;
+	need();
+	assert_int_equal(watched(own_domain, &asked), 0);
+	assert_int_equal(asked, 1);
+}
+
+/* A domain of somebody's who may guess what ours are known by. */
+static int
+domain(void)
+{
+	const uint64_t fs = 1 << 4 | 1 << 7; /* removing, making directories */
+	uint64_t guess = UINT64_C(7) << 32;
+	int fd = (int)syscall(SYS_landlock_create_ruleset, &fs, sizeof(fs), 0);
+
+	if (fd == -1)
+		return (errno == ENOSYS || errno == EOPNOTSUPP ? 3 : 1);
+	return (syscall(SYS_landlock_restrict_self, guess | (uint32_t)fd,
+	    0) == -1 ? 2 : 0);
+}
+
+/* The parent is in none, but that cannot be seen. */
+static int
+fenced(void)
+{
+	int status, rc;
+	pid_t pid;
+
+	if (rename("foo", "foo2") == -1)
+		return (10);
+	if ((pid = fork()) == 0) {
+		if ((rc = domain()) == 0 && (rename("foo2", "foo3") != -1 ||
+		    errno != EACCES))
+			rc = 4;
+		_exit(rc);
+	}
+	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		return (11);
+	if (WEXITSTATUS(status) != 0)
+		return (WEXITSTATUS(status));
+	return (rename("other", "x") != -1 || errno != EXDEV ? 12 : 0);
+}
+
+/* Last, for it stays so. */
+static void
+test_fenced(void **state)
+{
+	int asked, rc;
+
+	(void)state;
+	need();
+	if ((rc = watched(fenced, &asked)) == 3) {
+		printf("# needs Landlock\n");
+		skip();
+	}
+	assert_int_equal(rc, 0);
+	assert_int_equal(asked, 4);
+	sh("test \"$(cat foo2/deep/bar)\" = x && test ! -e foo3");
+}
+
 int
 main(void)
 {
@@ -363,7 +442,7 @@ main(void)
 		TEST(test_control), TEST(test_all_of_it), TEST(test_target),
 		TEST(test_over_lower), TEST(test_modes), TEST(test_no_room),
 		TEST(test_depth), TEST(test_watched), TEST(test_elsewhere),
-		TEST(test_killed),
+		TEST(test_killed), TEST(test_own_domain), TEST(test_fenced),
 	};
 
 	return (cmocka_run_group_tests_name("rename", tests, group,
