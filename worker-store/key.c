@@ -1,6 +1,7 @@
 /*
  * The secret with which packs are authenticated (their MACs), in the file
  * "key".  No key of the index, no tenant's key, and not the host's signing key.
+ * The index has a hash of it, by which another one is known.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,10 +11,14 @@
 
 #include <sodium.h>
 
+#include "index.h"
 #include "key.h"
 #include "lib/io.h"
 #include "lib/log.h"
 #include "pack_rec.h"
+
+#define HASH_LEN        16
+#define HASH_ROOM       (256 * 1024)
 
 static int
 key_make(int dirfd, uint8_t *key)
@@ -54,4 +59,63 @@ key_load(int dirfd, uint8_t *key)
 	sodium_memzero(buf, len);
 	free(buf);
 	return (rc);
+}
+
+static void
+hash_of(const uint8_t *key, uint8_t *hash)
+{
+	static const uint8_t person[crypto_generichash_blake2b_PERSONALBYTES] =
+	    "errand.key";
+
+	(void)crypto_generichash_blake2b_salt_personal(hash, HASH_LEN, key,
+	    PACK_KEY_LEN, NULL, 0, NULL, person);
+}
+
+int
+key_check(struct ix *ix, const uint8_t *key)
+{
+	uint8_t hash[HASH_LEN];
+	const void *v;
+	size_t len;
+	int rc;
+
+	hash_of(key, hash);
+	if (ix_read(ix) == -1)
+		return (-1);
+	if ((rc = ix_get(ix, IX_META, "key", 3, &v, &len)) == -1)
+		rc = errno == ENOENT ? 0 : -1;
+	else if (len != sizeof(hash) || memcmp(v, hash, len) != 0) {
+		log_warnx("the file key is not the one that the index was "
+		    "made with: put that one back from a backup; if it is the "
+		    "index that is another store's, make it anew with "
+		    "\"errandctl store rebuild-index\"");
+		errno = EKEYREJECTED;
+		rc = -1;
+	}
+	ix_read_end(ix);
+	return (rc);
+}
+
+int
+key_note(struct ix *ix, const uint8_t *key)
+{
+	uint8_t hash[HASH_LEN];
+	const void *v;
+	size_t len;
+	int rc;
+
+	if (ix_read(ix) == -1)
+		return (-1);
+	rc = ix_get(ix, IX_META, "key", 3, &v, &len);
+	ix_read_end(ix);
+	if (rc == 0 || errno != ENOENT)
+		return (rc);
+	hash_of(key, hash);
+	if (ix_write(ix, HASH_ROOM) == -1)
+		return (-1);
+	if (ix_put(ix, IX_META, "key", 3, hash, sizeof(hash)) == -1) {
+		ix_abort(ix);
+		return (-1);
+	}
+	return (ix_commit(ix));
 }

@@ -86,11 +86,8 @@ packs_attach(struct packs *ps, uint32_t number, uint64_t committed)
 	int fd;
 
 	ps->number = number;
-	if ((fd = pack_file_open(ps, number, O_RDWR)) == -1) {
-		log_warn("pack %" PRIu32 " cannot be opened: the objects in "
-		    "it are lost", number);
-		goto err0;
-	}
+	if ((fd = pack_file_open(ps, number, O_RDWR)) == -1)
+		return (pack_unopened(number));
 	if (pack_length_check(fd, number, committed, &len) == -1)
 		goto err1;
 	if (pack_head_read(ps, fd, number) == -1) {
@@ -113,7 +110,6 @@ packs_attach(struct packs *ps, uint32_t number, uint64_t committed)
 
 err1:
 	io_close(&fd);
-err0:
 	return (1);
 }
 

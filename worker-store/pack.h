@@ -56,12 +56,16 @@ int packs_list(struct packs *, uint32_t **, size_t *);
  * packs_attach(ps, number, committed):
  * Open the pack to append to and drop what lies behind ${committed}: a batch
  * that a crash cut off.  Return 0; 1 when the file is damaged or gone, so that
- * another one must be begun (it was logged); -1 after logging.
+ * another one must be begun (it was logged); -1 after logging what can be put
+ * right.
  */
 int packs_attach(struct packs *, uint32_t, uint64_t);
 
-/* Look at a sealed pack.  0; 1 after logging what is wrong; -1 after logging
- * that a newer version wrote it. */
+/* Write a pack's header anew, durably.  0, or -1 with errno after logging. */
+int packs_head_mend(struct packs *, uint32_t);
+
+/* Look at a sealed pack.  0; 1 after logging what is lost; -1 after logging
+ * what can be put right, as that a newer version wrote it. */
 int packs_check(struct packs *, uint32_t, uint64_t);
 
 /**

@@ -1,7 +1,7 @@
 /*
  * The directory of the pack files: which there are, and their beginnings and
  * ends.  Makes and removes files below packs/; of their bytes it writes none but
- * the header of a new one.
+ * their headers.
  */
 #include <sys/stat.h>
 
@@ -167,6 +167,28 @@ pack_head_read(struct packs *ps, int fd, uint32_t number)
 	return (-1);
 }
 
+int
+packs_head_mend(struct packs *ps, uint32_t number)
+{
+	uint8_t head[PACK_HEAD];
+	int fd;
+
+	pack_head_encode(number, ps->key, head);
+	if ((fd = pack_file_open(ps, number, O_WRONLY)) == -1)
+		goto err0;
+	ps->flushes++;
+	if (io_pwrite(fd, head, sizeof(head), 0) == -1 || fdatasync(fd) == -1)
+		goto err1;
+	io_close(&fd);
+	return (0);
+
+err1:
+	io_close(&fd);
+err0:
+	log_warn("pack %" PRIu32 ": its header cannot be mended", number);
+	return (-1);
+}
+
 /* Compare a file's length with what the index counts on. */
 int
 pack_length_check(int fd, uint32_t number, uint64_t want, uint64_t *len)
@@ -185,17 +207,35 @@ pack_length_check(int fd, uint32_t number, uint64_t want, uint64_t *len)
 	return (-1);
 }
 
+/*
+ * Gone, or on a bad place of the disk, it does not keep the rest from being
+ * served.  Whatever else it is, can be put right, and nothing is lost.
+ */
+int
+pack_unopened(uint32_t number)
+{
+	const int gone = errno == ENOENT || errno == EIO;
+
+	if (gone)
+		log_warn("pack %" PRIu32 " cannot be opened: the objects in "
+		    "it are lost, unless it is put back", number);
+	else if (errno == ELOOP)
+		log_warnx("pack %" PRIu32 " is a symbolic link: put the file "
+		    "itself in its place", number);
+	else
+		log_warn("pack %" PRIu32 " cannot be opened (it must belong "
+		    "to user %u)", number, (unsigned int)geteuid());
+	return (gone ? 1 : -1);
+}
+
 int
 packs_check(struct packs *ps, uint32_t number, uint64_t want)
 {
 	uint64_t len;
 	int fd, rc;
 
-	if ((fd = pack_file_open(ps, number, O_RDONLY)) == -1) {
-		log_warn("pack %" PRIu32 " cannot be opened: the objects in "
-		    "it are lost", number);
-		return (1);
-	}
+	if ((fd = pack_file_open(ps, number, O_RDONLY)) == -1)
+		return (pack_unopened(number));
 	rc = pack_length_check(fd, number, want, &len) == -1;
 	if (pack_head_read(ps, fd, number) == -1)
 		rc = errno == EPROTONOSUPPORT ? -1 : 1;

@@ -44,6 +44,8 @@ void pack_name(uint32_t, char *);
 int pack_file_open(struct packs *, uint32_t, int);
 /* The first bytes of a pack: 0, or -1 after logging (EPROTONOSUPPORT). */
 int pack_head_read(struct packs *, int, uint32_t);
+/* Why it cannot be opened, logged: 1 when it is lost, or -1. */
+int pack_unopened(uint32_t);
 /* A file's length, against what the index counts on.  0 or -1, logged. */
 int pack_length_check(int, uint32_t, uint64_t, uint64_t *);
 

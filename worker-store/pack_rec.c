@@ -11,7 +11,6 @@
 #include "lib/objrec.h"
 #include "pack_rec.h"
 
-#define REC_MAGIC       0x1fce52e5U
 #define MAC_LEN         16
 #define CHECK_LEN       8
 #define CHECK_AT        56
@@ -64,7 +63,7 @@ check_of(const struct pack_rec *rec, const uint8_t *stored, uint8_t *out)
 void
 pack_rec_fill(const struct pack_rec *rec, const uint8_t *stored, uint8_t *out)
 {
-	le_put32(out, REC_MAGIC);
+	le_put32(out, PACK_REC_MAGIC);
 	le_put32(out + 4, rec->tenant);
 	out[8] = rec->ref.kind;
 	out[9] = rec->codec;
@@ -113,7 +112,7 @@ pack_rec_decode(const uint8_t *in, const uint8_t *key, uint32_t pack,
 {
 	uint8_t mac[MAC_LEN];
 
-	if (le_get32(in) != REC_MAGIC)
+	if (le_get32(in) != PACK_REC_MAGIC)
 		goto err0;
 	mac_of(in, MAC_AT, key, pack, off, mac);
 	if (sodium_memcmp(mac, in + MAC_AT, MAC_LEN) != 0)
@@ -154,6 +153,13 @@ pack_rec_verify(const uint8_t *head, const struct pack_rec *rec,
 	return (0);
 }
 
+/* The MAC at the end of a file's header. */
+void
+pack_head_seal(uint32_t pack, const uint8_t *key, uint8_t *head)
+{
+	mac_of(head, FILE_MAC_AT, key, pack, 0, head + FILE_MAC_AT);
+}
+
 void
 pack_head_encode(uint32_t pack, const uint8_t *key, uint8_t *out)
 {
@@ -161,7 +167,7 @@ pack_head_encode(uint32_t pack, const uint8_t *key, uint8_t *out)
 	memcpy(out, file_magic, sizeof(file_magic));
 	le_put32(out + 8, PACK_VERSION);
 	le_put64(out + 16, pack);
-	mac_of(out, FILE_MAC_AT, key, pack, 0, out + FILE_MAC_AT);
+	pack_head_seal(pack, key, out);
 }
 
 int
@@ -169,15 +175,14 @@ pack_head_check(const uint8_t *in, uint32_t pack, const uint8_t *key)
 {
 	uint8_t want[PACK_HEAD];
 
-	if (memcmp(in, file_magic, sizeof(file_magic)) == 0 &&
-	    le_get32(in + 8) > PACK_VERSION) {
-		errno = EPROTONOSUPPORT;
-		return (-1);
-	}
 	pack_head_encode(pack, key, want);
-	if (sodium_memcmp(in, want, PACK_HEAD) != 0) {
-		errno = EBADMSG;
-		return (-1);
-	}
-	return (0);
+	if (sodium_memcmp(in, want, PACK_HEAD) == 0)
+		return (0);
+	memcpy(want, in, PACK_HEAD);
+	pack_head_seal(pack, key, want);
+	errno = memcmp(in, file_magic, sizeof(file_magic)) == 0 &&
+	    le_get32(in + 8) > PACK_VERSION &&
+	    sodium_memcmp(in, want, PACK_HEAD) == 0 ? EPROTONOSUPPORT :
+	    EBADMSG;
+	return (-1);
 }

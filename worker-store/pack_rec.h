@@ -12,7 +12,8 @@
  * The file begins with
  *
  *   the 8 bytes "ERRPACK\n", u32 version = 1, u32 zero, u64 number of the
- *   pack, 24 zero bytes, 16-byte MAC of the 48 bytes before it
+ *   pack, 24 zero bytes, 16-byte MAC of the 48 bytes before it (in every
+ *   version: so a newer one can be told from a damaged one)
  *
  * and goes on with records until its end:
  *
@@ -31,6 +32,7 @@
  * bytes are journal_fmt.h's, its id is their BLAKE2b-256, personal
  * "errand.journal".
  */
+#define PACK_REC_MAGIC  0x1fce52e5U
 #define PACK_JOURNAL    0x4a
 #define PACK_VERSION    1
 #define PACK_HEAD       64
@@ -81,8 +83,9 @@ int pack_rec_verify(const uint8_t *head, const struct pack_rec *,
     const uint8_t *stored);
 
 /* Make PACK_HEAD bytes; check them.  -1: EBADMSG, or EPROTONOSUPPORT for a
- * newer version. */
+ * newer version, by whose MAC it is one. */
 void pack_head_encode(uint32_t, const uint8_t *, uint8_t *);
+void pack_head_seal(uint32_t, const uint8_t *, uint8_t *);
 int pack_head_check(const uint8_t *, uint32_t, const uint8_t *);
 
 #endif /* !ERRAND_PACK_REC_H */

@@ -6,12 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/le.h"
 #include "lib/objrec.h"
 #include "pack.h"
 #include "pack_walk.h"
 
 #define WINDOW  (1024 * 1024)
-#define HOPS    64              /* damaged headers in a row */
+#define HUNT    (128 * 1024)    /* looked at by one call */
 
 /* ${len} bytes at ${off}: where they are, or NULL: EBADMSG behind the end. */
 static const uint8_t *
@@ -55,9 +56,13 @@ pack_walk_open(struct pack_walk *w, struct packs *ps, uint32_t number,
 		goto err1;
 	w->end = end == 0 || end > size ? size : end;
 	w->next = PACK_HEAD;
-	if ((p = look(w, 0, PACK_HEAD)) == NULL ||
-	    pack_head_check(p, number, packs_key(ps)) == -1)
+	if ((p = look(w, 0, PACK_HEAD)) == NULL)
 		goto err1;
+	if (pack_head_check(p, number, packs_key(ps)) == -1) {
+		if (errno != EBADMSG)
+			goto err1;
+		w->bad_file_head = 1;
+	}
 	return (0);
 
 err1:
@@ -86,49 +91,56 @@ is_record(struct pack_walk *w, uint64_t off, struct pack_rec *rec)
 	    rec) == 0);
 }
 
-/* Where the header at ${off} says that the next one is; 0 for nowhere. */
+/* The first place from ${off} on, in ${len} bytes, with a record, or 0. */
 static int
-behind(struct pack_walk *w, uint64_t off, uint64_t *to)
+hunt_in(struct pack_walk *w, uint64_t off, size_t len, uint64_t *found)
 {
-	const uint8_t *p;
+	const uint8_t *p, *q;
+	uint8_t magic[4];
+	struct pack_rec rec;
 
-	*to = 0;
-	if ((p = look(w, off, PACK_REC_HEAD)) == NULL)
+	*found = 0;
+	le_put32(magic, PACK_REC_MAGIC);
+	if ((p = look(w, off, len)) == NULL)
 		return (errno == EBADMSG ? 0 : -1);
-	*to = off + PACK_REC_HEAD + pack_rec_len(p);
-	if (*to > w->end)
-		*to = 0;
+	for (q = p; len - (size_t)(q - p) >= PACK_REC_HEAD; q++) {
+		q = memmem(q, len - (size_t)(q - p), magic, sizeof(magic));
+		if (q == NULL || len - (size_t)(q - p) < PACK_REC_HEAD)
+			break;
+		if (pack_rec_decode(q, packs_key(w->packs), w->number,
+		    off + (uint64_t)(q - p), &rec) == 0) {
+			*found = off + (uint64_t)(q - p);
+			break;
+		}
+	}
 	return (0);
 }
 
 /*
- * A header is damaged.  Its length may not be: what it leads to, perhaps over
- * others that are damaged, is then a record with a MAC for that very place, or
- * the end.
+ * A header is damaged, its length with it perhaps: look for the next record.
+ * Bytes that a tenant chose have no MAC, so none of them is found here.
  */
 static int
-skip_head(struct pack_walk *w)
+hunt(struct pack_walk *w)
 {
-	struct pack_rec rec;
-	uint64_t to = w->next;
-	int hops, rc = 0;
+	uint64_t left = w->end - w->hunt, found;
+	size_t len = left > HUNT ? HUNT : (size_t)left;
 
-	for (hops = 0; hops < HOPS && rc == 0; hops++) {
-		if (behind(w, to, &to) == -1)
-			return (-1);
-		if (to == 0)
-			break;
-		rc = to == w->end ? 1 : is_record(w, to, &rec);
-	}
-	if (rc == -1)
+	if (hunt_in(w, w->hunt, len, &found) == -1)
 		return (-1);
-	if (rc == 1) {
+	if (found != 0) {
 		w->at = w->next;
-		w->next = to;
+		w->next = found;
+		w->hunt = 0;
 		return (PACK_BAD_HEAD);
 	}
-	w->unreachable = w->end - w->next;
-	return (PACK_END);
+	if (len == left) {
+		w->unreachable = w->end - w->next;
+		return (PACK_END);
+	}
+	/* A header may begin before where this looked to. */
+	w->hunt += len - (PACK_REC_HEAD - 1);
+	return (PACK_ON);
 }
 
 /* Do the bytes match their header?  A body behind the end does not. */
@@ -159,10 +171,14 @@ pack_walk_next(struct pack_walk *w)
 
 	if (w->next >= w->end)
 		return (PACK_END);
+	if (w->hunt != 0)
+		return (hunt(w));
 	if ((rc = is_record(w, w->next, &w->rec)) == -1)
 		return (-1);
-	if (rc == 0)
-		return (skip_head(w));
+	if (rc == 0) {
+		w->hunt = w->next + 1;
+		return (hunt(w));
+	}
 	/* A record that was cut off by the end of the file is none. */
 	if (PACK_REC_HEAD + (uint64_t)w->rec.len > w->end - w->next) {
 		w->unreachable = w->end - w->next;

@@ -10,14 +10,15 @@ struct packs;
 /*
  * A pack from its first record to its last, by their lengths and MACs and
  * nothing else: bytes that only look like a record are never taken for one.
- * A header that is damaged is passed over when its length leads to one that is
- * not; else the rest of the pack cannot be reached.
+ * Behind a header that is damaged the next is looked for that has a MAC for its
+ * very place.  The file's own header says nothing that its records do not say themselves.
  */
 enum pack_found {
 	PACK_END = 0,           /* no more: see unreachable */
 	PACK_RECORD,            /* w->rec, at w->at, its bytes at w->stored */
 	PACK_BAD_BYTES,         /* the same, but the bytes do not match */
-	PACK_BAD_HEAD           /* from w->at to w->next; nothing else to tell */
+	PACK_BAD_HEAD,          /* from w->at to w->next; nothing else to tell */
+	PACK_ON                 /* nothing yet: go on */
 };
 
 struct pack_walk {
@@ -26,6 +27,8 @@ struct pack_walk {
 	uint64_t end;           /* walk no further */
 	uint64_t next;
 	int heads;              /* headers only: stored is not read */
+	int bad_file_head;      /* damaged, or made with another key */
+	uint64_t hunt;          /* where to look for a record, or 0 */
 	/* what was found */
 	uint64_t at;
 	struct pack_rec rec;
@@ -40,7 +43,8 @@ struct pack_walk {
 /**
  * pack_walk_open(w, packs, number, end, heads):
  * Begin; ${end} is at most the file's length, 0: that.  Return 0, or -1 with
- * errno: EBADMSG or EPROTONOSUPPORT when the file is no pack that we can read.
+ * errno: EBADMSG when the file is shorter than a pack's header, EPROTONOSUPPORT
+ * when a newer version wrote it.
  */
 int pack_walk_open(struct pack_walk *, struct packs *, uint32_t, uint64_t,
     int);

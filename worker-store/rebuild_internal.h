@@ -42,6 +42,9 @@ struct rebuild {
 	size_t ngone, capgone;
 	/* the sum */
 	uint64_t objects, jobs, lost_bytes, lost_entries, lost_refs, packs;
+	uint64_t readable;      /* packs of which something was understood */
+	uint64_t foreign;       /* that have bytes, and nothing was */
+	int said;               /* why it cannot be, with what to do */
 	uint64_t last_us;       /* of the journal's newest record */
 };
 

@@ -139,6 +139,7 @@ journal_note(struct rebuild *r, const struct pack_walk *w)
 			log_warnx("pack %" PRIu32 ": its journal was written "
 			    "by a newer version; install that version again",
 			    w->number);
+			r->said = 1;
 			return (-1);
 		}
 		r->lost_entries++;
@@ -206,16 +207,23 @@ pack_note(struct rebuild *r, const struct ix_pack *pack)
 	return (ix_commit(ix));
 }
 
+/* Go through a pack; set ${*records} if it has one of ours. */
 static int
-walk(struct rebuild *r, struct pack_walk *w)
+walk(struct rebuild *r, struct pack_walk *w, int *records)
 {
 	int found;
 
 	while ((found = pack_walk_next(w)) != PACK_END) {
-		if (found == -1 || record(r, w, found) == -1)
+		if (found == -1 || (found != PACK_ON &&
+		    record(r, w, found) == -1))
 			return (-1);
+		if (found == PACK_RECORD || found == PACK_BAD_BYTES)
+			*records = 1;
 		tell(r, w);
 	}
+	if (w->bad_file_head)
+		log_warnx("pack %" PRIu32 ": its header is damaged, or was "
+		    "made with another key", w->number);
 	if (w->unreachable > 0) {
 		r->lost_bytes += w->unreachable;
 		log_warnx("pack %" PRIu32 ": nothing can be read from offset %"
@@ -226,8 +234,8 @@ walk(struct rebuild *r, struct pack_walk *w)
 }
 
 /*
- * One that is no pack of ours stays where it is and is named by nothing; one
- * that is newer than we are must not be left out.
+ * One that does not even have a header is named by nothing; one that is newer
+ * than we are must not be left out.
  */
 static int
 unreadable(struct rebuild *r, uint32_t number)
@@ -235,16 +243,36 @@ unreadable(struct rebuild *r, uint32_t number)
 	if (errno == EPROTONOSUPPORT) {
 		log_warnx("pack %" PRIu32 " was written by a newer version; "
 		    "install that version again", number);
-		return (-1);
+		goto err0;
 	}
 	if (errno != EBADMSG) {
-		log_warn("pack %" PRIu32 " cannot be read", number);
-		return (-1);
+		log_warn("the index cannot be made, since pack %" PRIu32
+		    " cannot be read", number);
+		goto err0;
 	}
-	log_warnx("pack %" PRIu32 ": its header is damaged, or was made with "
-	    "another key; what it holds is lost", number);
-	r->lost_bytes += PACK_HEAD;
+	log_warnx("pack %" PRIu32 " ends within its header", number);
 	return (0);
+
+err0:
+	r->said = 1;
+	return (-1);
+}
+
+/*
+ * How far the index counts on it.  One of which nothing was understood counts
+ * whole: it is never appended to, nor taken for one that is empty and removed.
+ */
+static void
+extent(struct rebuild *r, const struct pack_walk *w, int records,
+    struct ix_pack *pack)
+{
+	if (records || !w->bad_file_head) {
+		r->readable++;
+		pack->len = w->next;
+		/* One that was understood to its end may be gone on with. */
+		pack->sealed = w->unreachable > 0 || w->bad_file_head;
+	} else if (w->unreachable > 0)
+		r->foreign++;
 }
 
 static int
@@ -252,7 +280,7 @@ one_pack(struct rebuild *r, struct ix_pack *pack)
 {
 	struct pack_walk w;
 	uint64_t size = 0;
-	int rc;
+	int rc, records = 0;
 
 	(void)pack_size(r->st->packs, pack->number, &size);
 	pack->sealed = 1;
@@ -260,11 +288,9 @@ one_pack(struct rebuild *r, struct ix_pack *pack)
 	if (pack_walk_open(&w, r->st->packs, pack->number, 0, 0) == -1)
 		rc = unreadable(r, pack->number);
 	else {
-		if ((rc = walk(r, &w)) == 0)
+		if ((rc = walk(r, &w, &records)) == 0)
 			rc = batch_write(r);
-		pack->len = w.next;
-		/* One that was understood to its end may be gone on with. */
-		pack->sealed = w.unreachable > 0;
+		extent(r, &w, records, pack);
 		pack_walk_done(&w);
 	}
 	r->done += size;
@@ -296,6 +322,18 @@ table(struct rebuild *r, struct ix_pack *all, size_t n)
 	return (pack_note(r, &begun));
 }
 
+/* With a key that is not this store's no pack is understood at all. */
+static int
+key_fits(struct rebuild *r)
+{
+	if (r->foreign == 0 || r->readable > 0)
+		return (0);
+	log_warnx("no pack was made with the file key: put the right one back "
+	    "from a backup, or move packs and index away to begin anew");
+	r->said = 1;
+	return (-1);
+}
+
 static int
 walk_all(struct rebuild *r, const uint32_t *numbers, size_t n)
 {
@@ -313,6 +351,8 @@ walk_all(struct rebuild *r, const uint32_t *numbers, size_t n)
 		all[i].number = numbers[i];
 		rc = one_pack(r, &all[i]);
 	}
+	if (rc == 0)
+		rc = key_fits(r);
 	if (rc == 0)
 		rc = table(r, all, n);
 	free(all);
@@ -332,8 +372,7 @@ rebuild_packs(struct rebuild *r)
 	}
 	if (packs_list(r->st->packs, &numbers, &n) == -1)
 		return (-1);
-	/* What a newer version wrote has been said, with what to do. */
-	if ((rc = walk_all(r, numbers, n)) == -1 && errno != EPROTONOSUPPORT)
+	if ((rc = walk_all(r, numbers, n)) == -1 && !r->said)
 		log_warnx("the index cannot be made: %s", strerror(errno));
 	free(numbers);
 	return (rc);

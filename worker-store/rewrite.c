@@ -286,7 +286,7 @@ record(struct rewrite *rw)
 		return (object(rw));
 	else if (rc == PACK_END)
 		rw->over = 1;
-	/* A damaged header may be that of something live. */
+	/* What cannot be read may be something live. */
 	if (rc == PACK_BAD_HEAD || rc == PACK_BAD_BYTES || w->unreachable > 0)
 		rw->damaged = 1;
 	return (0);

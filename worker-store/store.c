@@ -65,6 +65,26 @@ open_dir(struct store *st, const char *dir)
 	return (0);
 }
 
+/* As a backup is not that was put in place by root and left so. */
+static int
+owned(const struct store *st, const char *dir)
+{
+	static const char *const names[] = { "key", "index", "packs",
+	    "index/data.mdb" };
+	struct stat sb;
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (fstatat(st->dirfd, names[i], &sb,
+		    AT_SYMLINK_NOFOLLOW) == -1 || sb.st_uid == geteuid())
+			continue;
+		log_warnx("%s/%s must belong to user %u, and so must all that "
+		    "is in %s", dir, names[i], (unsigned int)geteuid(), dir);
+		return (-1);
+	}
+	return (0);
+}
+
 /* The kernel gives the lock up with the process, however that ends. */
 static int
 lock(struct store *st)
@@ -192,20 +212,21 @@ recover(struct store *st)
 		return (-1);
 	rc = ix_packs(st->ix, recover_pack, &r);
 	ix_read_end(st->ix);
-	if (rc == 0)
+	/* Nothing is removed for the sake of an index that is not the newest. */
+	if (rc == 0 && (rc = packs_prune(st->packs, r.open.number)) == 0)
 		rc = packs_sweep(st->packs, r.named, r.n, r.open.number);
 	free(r.named);
 	if (rc == -1)
 		return (-1);
 	if (r.damaged > 0)
 		log_warnx("%" PRIu32 " damaged packs", r.damaged);
-	if (packs_prune(st->packs, r.open.number) == -1)
-		return (-1);
 	if (r.open.number == 0)
 		return (pack_change(st, &r.open, 1));
 	rc = packs_attach(st->packs, r.open.number, r.open.len);
-	if (rc != 1)
-		return (rc);
+	if (rc == 0)
+		return (key_note(st->ix, packs_key(st->packs)));
+	if (rc == -1)
+		return (-1);
 	r.open.sealed = 1;
 	return (pack_change(st, &r.open, r.open.number + 1));
 }
@@ -253,7 +274,10 @@ open_parts(struct store *st, const char *dir, int rebuild)
 	    IX_MAP_MIN))) == NULL)
 		return (index_bad());
 	ix_on_panic(st->ix, on_panic, st);
-	return (recover(st) == -1 ? index_bad() : 0);
+	if (key_check(st->ix, packs_key(st->packs)) == -1 ||
+	    recover(st) == -1)
+		return (index_bad());
+	return (0);
 }
 
 static int
@@ -291,7 +315,8 @@ store_open(struct event_base *base, const char *dir, int rebuild)
 	}
 	st->base = base;
 	st->dirfd = st->lockfd = -1;
-	if (open_dir(st, dir) == -1 || lock(st) == -1 ||
+	if (open_dir(st, dir) == -1 || owned(st, dir) == -1 ||
+	    lock(st) == -1 ||
 	    open_parts(st, dir, rebuild) == -1 || make_parts(st) == -1)
 		goto err1;
 	rewrite_kick(st);

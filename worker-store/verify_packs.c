@@ -38,12 +38,29 @@ record(struct verify *v, int found)
 	if (found == PACK_BAD_HEAD)
 		verify_bad(v, "pack %" PRIu32 ", offset %" PRIu64 ": the "
 		    "header of a record is damaged", w->number, w->at);
-	else if (w->rec.ref.kind == PACK_JOURNAL &&
+	else if (found != PACK_ON && w->rec.ref.kind == PACK_JOURNAL &&
 	    (found == PACK_BAD_BYTES || journal_look(v) == -1)) {
 		v->journal_bad++;
 		verify_bad(v, "pack %" PRIu32 ", offset %" PRIu64 ": a record "
 		    "of the journal is damaged", w->number, w->at);
 	}
+}
+
+/* It says nothing that we do not know, if the records are ours. */
+static void
+bad_file_head(struct verify *v)
+{
+	const struct pack_walk *w = &v->pw;
+
+	if (v->repair && w->unreachable == 0 &&
+	    packs_head_mend(v->st->packs, w->number) == 0) {
+		v->mended++;
+		verify_note(v, "pack %" PRIu32 ": its header was damaged, and "
+		    "is mended", w->number);
+		return;
+	}
+	verify_bad(v, "pack %" PRIu32 ": its header is damaged, or was made "
+	    "with another key", w->number);
 }
 
 static void
@@ -52,9 +69,11 @@ pack_end(struct verify *v, const struct verify_pack *p)
 	const struct pack_walk *w = &v->pw;
 
 	if (w->unreachable > 0)
-		verify_bad(v, "pack %" PRIu32 ": what is behind offset %"
-		    PRIu64 " could not be found without the index", p->number,
-		    w->next);
+		verify_bad(v, "pack %" PRIu32 ": nothing could be read from "
+		    "offset %" PRIu64 " to its end, %" PRIu64 " bytes",
+		    p->number, w->next, w->unreachable);
+	if (w->bad_file_head)
+		bad_file_head(v);
 	verify_note(v, "pack %" PRIu32 ": %" PRIu64 " bytes, %" PRIu64
 	    " of them live", p->number, p->len, p->live);
 	pack_walk_done(&v->pw);
@@ -83,7 +102,7 @@ pack_begin(struct verify *v, const struct verify_pack *p)
 		return (-1);
 	if (p->live > 0 || is_named(v, p->number))
 		verify_bad(v, "pack %" PRIu32 " cannot be read: %s", p->number,
-		    errno == EBADMSG ? "its header is damaged" :
+		    errno == EBADMSG ? "it ends within its header" :
 		    strerror(errno));
 	v->pack++;
 	return (0);

@@ -4,7 +4,7 @@
 
 . "$(dirname "$0")/../lib.sh"
 need_program git jq python3
-plan 25
+plan 31
 
 STORE=$T/state/store
 state() { errandctl --json status | jq -r ".store.$1"; }
@@ -65,10 +65,14 @@ check 'the old index is kept beside it' [ -d "$STORE/index.old" ]
 stop_daemon
 cp "$STORE/packs/00000001.pack" "$T/pack"
 python3 -c '
-import sys
-with open(sys.argv[1], "r+b") as f:
-    f.seek(8)
-    f.write(b"\x09")' "$STORE/packs/00000001.pack"
+import hashlib, struct, sys
+key = open(sys.argv[1] + "/key", "rb").read()
+with open(sys.argv[1] + "/packs/00000001.pack", "r+b") as f:
+    head = f.read(8) + struct.pack("<I", 9) + f.read(40)[4:]
+    mac = hashlib.blake2b(head + struct.pack("<IQ", 1, 0), key=key,
+        digest_size=16, person=b"errand.pack")
+    f.seek(0)
+    f.write(head + mac.digest())' "$STORE"
 set --
 [ "$(id -u)" -eq 0 ] || set -- --user
 setsid "$BIN/errandd" "$@" -d -f "$T/errandd.conf" >>"$T/errandd.log" 2>&1 \
@@ -79,4 +83,22 @@ like "$(state state_note)" 'newer version; install that version' \
     'saying what to do'
 cp "$T/pack" "$STORE/packs/00000001.pack"
 check 'put right, it comes up by itself' wait_for 30 up
+
+# --- the key of another store ---
+stop_daemon
+cp "$STORE/key" "$T/key"
+head -c 32 /dev/urandom >"$STORE/key"
+setsid "$BIN/errandd" "$@" -d -f "$T/errandd.conf" >>"$T/errandd.log" 2>&1 \
+    </dev/null &
+daemon_pid=$!
+check 'a store with the key of another is refused' wait_for 20 stuck
+like "$(state state_note)" 'key is not the one .* back from a backup' \
+    'saying what to do'
+cannot 'rebuild-index does not make an empty one' errandctl store rebuild-index
+like "$(cat "$T/check.out")" 'no pack was made with the file key' \
+    'and says why'
+cat "$T/key" >"$STORE/key"
+check 'with the right one it comes up by itself' wait_for 30 up
+errand --json ps -a | jq -c '[.id, .state, .result]' | tail -n 6 >"$T/now"
+check 'with every job' cmp "$T/before" "$T/now"
 done_testing

@@ -18,6 +18,7 @@
 #include "lib/le.h"
 #include "lib/objrec.h"
 #include "worker-store/pack.h"
+#include "worker-store/pack_walk.h"
 
 #define TENANT  0x01020304
 
@@ -173,9 +174,48 @@ test_file_header(void **state)
 	assert_int_equal(pack_head_check(head, 7, key), 0);
 	assert_int_equal(pack_head_check(head, 8, key), -1);
 	assert_int_equal(errno, EBADMSG);
+	/* A newer version is one by its MAC; else it is damage. */
 	le_put32(head + 8, PACK_VERSION + 1);
 	assert_int_equal(pack_head_check(head, 7, key), -1);
+	assert_int_equal(errno, EBADMSG);
+	pack_head_seal(7, key, head);
+	assert_int_equal(pack_head_check(head, 7, key), -1);
 	assert_int_equal(errno, EPROTONOSUPPORT);
+}
+
+/* The record behind damaged headers, where it lies across two looks for it. */
+static void
+test_hunt(void **state)
+{
+	struct dir *d = *state;
+	const uint64_t far = PACK_HEAD + 1 + 128 * 1024;
+	uint8_t noise[60000];
+	struct pack_loc locs[4];
+	struct pack_walk w;
+	int fd, found, i;
+
+	randombytes_buf(noise, sizeof(noise));
+	(void)append(d, noise, 60000, &locs[0]);
+	(void)append(d, noise + 1, 59999, &locs[1]);
+	(void)append(d, noise, far - 40 - packs_end(d->ps) - PACK_REC_HEAD,
+	    &locs[2]);
+	(void)append(d, noise, 500, &locs[3]);
+	assert_int_equal(locs[3].off, far - 40);
+	assert_int_equal(pack_sync(d->ps), 0);
+	assert_true((fd = openat(d->fd, "packs/00000001.pack", O_RDWR |
+	    O_CLOEXEC)) != -1);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(io_pwrite(fd, "?", 1, (off_t)locs[i].off), 0);
+	close(fd);
+	assert_int_equal(pack_walk_open(&w, d->ps, 1, 0, 1), 0);
+	while ((found = pack_walk_next(&w)) == PACK_ON)
+		continue;
+	assert_int_equal(found, PACK_BAD_HEAD);
+	assert_int_equal(w.next, locs[3].off);
+	assert_int_equal(pack_walk_next(&w), PACK_RECORD);
+	assert_int_equal(pack_walk_next(&w), PACK_END);
+	assert_int_equal(w.unreachable, 0);
+	pack_walk_done(&w);
 }
 
 /*
@@ -425,6 +465,7 @@ main(void)
 		TEST(test_read_back),
 		cmocka_unit_test(test_header),
 		cmocka_unit_test(test_file_header),
+		TEST(test_hunt),
 		TEST(test_rewind),
 		TEST(test_rewind_unwritten),
 		TEST(test_failed_flush),

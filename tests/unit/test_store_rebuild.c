@@ -5,7 +5,9 @@
 #include <cmocka.h>
 
 #include "tests/unit/store_driver.h"
+#include "lib/le.h"
 #include "worker-store/index.h"
+#include "worker-store/pack_rec.h"
 
 /*
  * An index that is gone or damaged is made anew from the packs, and nothing
@@ -387,16 +389,46 @@ test_interrupted(void **state)
 	drv_done(&d);
 }
 
-/* A byte of the file's that says its version. */
-static void
-version_set(const struct drv *d, const char *file, off_t at, uint8_t v)
+static int
+pack_open(const struct drv *d)
 {
 	char path[300];
 	int fd;
 
-	(void)snprintf(path, sizeof(path), "%s/%s", d->dir, file);
+	(void)snprintf(path, sizeof(path), "%s/packs/00000001.pack", d->dir);
 	assert_true((fd = open(path, O_RDWR | O_CLOEXEC)) != -1);
-	assert_int_equal(io_pwrite(fd, &v, 1, at), 0);
+	return (fd);
+}
+
+/* The pack's header as a program of that version would have written it. */
+static void
+version_set(const struct drv *d, uint32_t version)
+{
+	uint8_t *key, head[PACK_HEAD];
+	char path[300];
+	size_t len;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "%s/key", d->dir);
+	assert_int_equal(io_file_read(AT_FDCWD, path, 64, &key, &len), 0);
+	pack_head_encode(1, key, head);
+	le_put32(head + 8, version);
+	pack_head_seal(1, key, head);
+	free(key);
+	fd = pack_open(d);
+	assert_int_equal(io_pwrite(fd, head, sizeof(head), 0), 0);
+	close(fd);
+}
+
+static void
+flip(const struct drv *d, off_t at)
+{
+	int fd = pack_open(d);
+	uint8_t b;
+
+	assert_int_equal(io_pread(fd, &b, 1, at), 0);
+	b ^= 4;
+	assert_int_equal(io_pwrite(fd, &b, 1, at), 0);
 	close(fd);
 }
 
@@ -411,7 +443,7 @@ test_newer_pack(void **state)
 	fill(&d, &t);
 	close(t);
 	assert_int_equal(drv_wait(&d), 0);
-	version_set(&d, "packs/00000001.pack", 8, 2);
+	version_set(&d, 2);
 	assert_int_equal(drv_start(&d), -1);
 	assert_int_equal(drv_wait(&d), 111);
 	assert_non_null(strstr(d.said, "newer version"));
@@ -420,12 +452,261 @@ test_newer_pack(void **state)
 	assert_int_equal(drv_wait(&d), 111);
 	assert_non_null(strstr(d.said, "newer version"));
 	d.rebuild = 0;
-	version_set(&d, "packs/00000001.pack", 8, 1);
+	version_set(&d, 1);
 	/* The rebuild that was ordered is done now. */
 	assert_int_equal(drv_start(&d), 0);
 	t = drv_bind(&d, T1, DRV_ALL);
 	check_all(&d, t, JOBS, SETTLED);
 	close(t);
+	drv_done(&d);
+}
+
+/* What a task of an operator's came to: how much is damaged; what it says. */
+static uint64_t
+care(struct drv *d, uint32_t task, char *said, size_t len)
+{
+	struct store_msg m = { .op = STORE_CARE };
+	struct drv_reply r;
+	int op = drv_bind(d, 0, STORE_RIGHT_CARE);
+
+	said[0] = '\0';
+	m.u.care.task = task;
+	do {
+		assert_int_equal(drv_call(d, op, &m, -1, &r), ERR_NONE);
+		(void)snprintf(said + strlen(said), len - strlen(said), "%s\n",
+		    r.m.u.ok.care.text);
+		drv_reply_done(&r);
+		m.u.care.task = CARE_NEXT;
+	} while (!r.m.u.ok.care.done);
+	close(op);
+	return (r.m.u.ok.care.bad);
+}
+
+/* Made anew from packs alone, whatever the store says before. */
+static void
+anew(struct drv *d, int *t)
+{
+	drv_kill(d);
+	index_remove(d);
+	d->rebuild = 1;
+	d->said[0] = '\0';
+	if (drv_start(d) == -1) {
+		(void)drv_wait(d);
+		fail_msg("made anew, it ended, saying \"%s\"", d->said);
+	}
+	d->rebuild = 0;
+	*t = drv_bind(d, T1, DRV_ALL);
+}
+
+/*
+ * The header of a pack's file says nothing that is not known: when it is
+ * damaged, in whichever field, nothing is lost, with the index or without, and
+ * it can be mended.
+ */
+static void
+test_pack_head(void **state)
+{
+	static const off_t places[] = { 3, 8, 17, 30, 60 };
+	static char said[65536];
+	struct drv d;
+	size_t i;
+	int t;
+
+	(void)state;
+	fill(&d, &t);
+	close(t);
+	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		drv_kill(&d);
+		flip(&d, places[i]);
+		assert_int_equal(drv_start(&d), 0);
+		t = drv_bind(&d, T1, DRV_ALL);
+		check_all(&d, t, JOBS, SETTLED);
+		close(t);
+		anew(&d, &t);
+		check_all(&d, t, JOBS, SETTLED);
+		close(t);
+		assert_int_equal(care(&d, CARE_VERIFY, said, sizeof(said)), 1);
+		assert_non_null(strstr(said, "pack 1: its header is damaged"));
+		assert_int_equal(care(&d, CARE_REPAIR, said, sizeof(said)), 0);
+		assert_int_equal(care(&d, CARE_VERIFY, said, sizeof(said)), 0);
+	}
+	drv_done(&d);
+}
+
+/*
+ * A header that leads nowhere, by one bit of its length or because a block of
+ * the disk is gone, costs what is there and nothing that is behind.
+ */
+static void
+test_lost_way(void **state)
+{
+	static const uint8_t zero[4096];
+	static uint8_t raw[OBJ_MAX];
+	struct obj_ref refs[JOBS];
+	struct drv_objs o = { 0 };
+	struct drv_reply r;
+	uint8_t *buf, *p;
+	char path[300];
+	struct drv d;
+	size_t len, i, left;
+	int t, fd;
+
+	(void)state;
+	fill(&d, &t);
+	close(t);
+	assert_int_equal(drv_wait(&d), 0);
+	(void)snprintf(path, sizeof(path), "%s/packs/00000001.pack", d.dir);
+	assert_int_equal(io_file_read(AT_FDCWD, path, 1 << 28, &buf, &len), 0);
+	drv_bytes(10, raw, 900);
+	assert_non_null(p = memmem(buf, len, raw, 900));
+	/* The third byte of its stored length: 262 KB instead of 900 bytes. */
+	flip(&d, p - buf - PACK_REC_HEAD + 18);
+	drv_bytes(20, raw, 900);
+	assert_non_null(p = memmem(buf, len, raw, 900));
+	fd = pack_open(&d);
+	assert_int_equal(io_pwrite(fd, zero, sizeof(zero), p - buf), 0);
+	close(fd);
+	free(buf);
+	assert_int_equal(drv_start(&d), 0);
+	anew(&d, &t);
+	for (i = 0; i < JOBS; i++)
+		refs[i] = drv_chunk(&o, i, 900);
+	for (i = left = 0; i < JOBS; i++) {
+		if (drv_get(&d, t, &refs[i], 1, &r) == ERR_NONE &&
+		    r.m.u.ok.objects == 1)
+			left++;
+		else if (i != 10 && (i < 20 || i > 24))
+			fail_msg("object %zu is lost", i);
+		drv_reply_done(&r);
+	}
+	print_message("# %zu of %d objects are left\n", left, JOBS);
+	assert_true(left < JOBS);
+	free(o.buf);
+	close(t);
+	drv_done(&d);
+}
+
+/* So does more than is looked through at a time. */
+static void
+test_long_gap(void **state)
+{
+	static uint8_t zero[300 * 1024];
+	struct drv_objs o = { 0 };
+	struct obj_ref refs[12];
+	struct drv_reply r;
+	struct drv d;
+	int t, fd, i;
+
+	(void)state;
+	fill(&d, &t);
+	for (i = 0; i < 12; i++)
+		refs[i] = drv_chunk(&o, 7000 + (uint64_t)i, 60000);
+	assert_int_equal(drv_put(&d, t, &o, &r), ERR_NONE);
+	free(o.buf);
+	make_job(&d, t, T1, JOBS);
+	close(t);
+	assert_int_equal(drv_wait(&d), 0);
+	fd = pack_open(&d);
+	assert_int_equal(io_pwrite(fd, zero, sizeof(zero), lseek(fd, 0,
+	    SEEK_END) - 600000), 0);
+	close(fd);
+	assert_int_equal(drv_start(&d), 0);
+	anew(&d, &t);
+	check_all(&d, t, JOBS + 1, SETTLED);
+	assert_int_equal(drv_get(&d, t, &refs[3], 1, &r), ERR_NONE);
+	assert_int_equal(r.m.u.ok.objects, 0);
+	assert_int_equal(drv_get(&d, t, &refs[11], 1, &r), ERR_NONE);
+	assert_int_equal(r.m.u.ok.objects, 1);
+	drv_reply_done(&r);
+	close(t);
+	drv_done(&d);
+}
+
+static void
+key_swap(const struct drv *d, uint8_t *key)
+{
+	uint8_t *was;
+	char path[300];
+	size_t len;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "%s/key", d->dir);
+	assert_int_equal(io_file_read(AT_FDCWD, path, 64, &was, &len), 0);
+	assert_true((fd = open(path, O_RDWR | O_CLOEXEC)) != -1);
+	assert_int_equal(io_pwrite(fd, key, PACK_KEY_LEN, 0), 0);
+	memcpy(key, was, PACK_KEY_LEN);
+	close(fd);
+	free(was);
+}
+
+static void
+refused(struct drv *d, const char *why)
+{
+	d->said[0] = '\0';
+	assert_int_equal(drv_start(d), -1);
+	assert_int_equal(drv_wait(d), 111);
+	if (strstr(d->said, why) == NULL)
+		fail_msg("it said \"%s\"", d->said);
+}
+
+/* With another key nothing is served, made anew or taken for damaged. */
+static void
+test_other_key(void **state)
+{
+	uint8_t key[PACK_KEY_LEN] = { 1 };
+	static char said[65536];
+	struct drv d;
+	int t;
+
+	(void)state;
+	fill(&d, &t);
+	close(t);
+	assert_int_equal(drv_wait(&d), 0);
+	assert_int_equal(drv_start(&d), 0);
+	drv_kill(&d);
+	key_swap(&d, key);
+	refused(&d, "not the one that the index was made with");
+	d.rebuild = 1;
+	refused(&d, "no pack was made with the file key");
+	d.rebuild = 0;
+	index_remove(&d);
+	refused(&d, "no pack was made with the file key");
+	key_swap(&d, key);
+	assert_int_equal(drv_start(&d), 0);
+	t = drv_bind(&d, T1, DRV_ALL);
+	check_all(&d, t, JOBS, SETTLED);
+	close(t);
+	assert_int_equal(care(&d, CARE_VERIFY, said, sizeof(said)), 0);
+	drv_done(&d);
+}
+
+/* A file that cannot be understood at all is left where it is. */
+static void
+test_foreign_pack(void **state)
+{
+	static uint8_t noise[300000];
+	static char said[65536];
+	char path[300];
+	struct drv d;
+	int t, fd;
+
+	(void)state;
+	fill(&d, &t);
+	close(t);
+	file_make(&d, "packs/00000062.pack");
+	(void)snprintf(path, sizeof(path), "%s/packs/00000062.pack", d.dir);
+	assert_true((fd = open(path, O_RDWR | O_CLOEXEC)) != -1);
+	drv_bytes(99, noise, sizeof(noise));
+	assert_int_equal(io_pwrite(fd, noise, sizeof(noise), 0), 0);
+	close(fd);
+	anew(&d, &t);
+	check_all(&d, t, JOBS, SETTLED);
+	close(t);
+	(void)care(&d, CARE_GC, said, sizeof(said));
+	assert_int_equal(access(path, F_OK), 0);
+	drv_kill(&d);
+	assert_int_equal(drv_start(&d), 0);
+	assert_int_equal(access(path, F_OK), 0);
 	drv_done(&d);
 }
 
@@ -709,6 +990,11 @@ main(void)
 		cmocka_unit_test(test_index_pages),
 		cmocka_unit_test(test_interrupted),
 		cmocka_unit_test(test_newer_pack),
+		cmocka_unit_test(test_pack_head),
+		cmocka_unit_test(test_lost_way),
+		cmocka_unit_test(test_long_gap),
+		cmocka_unit_test(test_other_key),
+		cmocka_unit_test(test_foreign_pack),
 		cmocka_unit_test(test_pack_begun),
 		cmocka_unit_test(test_other_index),
 		cmocka_unit_test(test_damaged_pack),

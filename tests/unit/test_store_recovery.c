@@ -534,6 +534,47 @@ refused(struct drv *d, const char *why)
 	assert_true(drv_log_has(d, why));
 }
 
+/* What can be put right is not taken for lost. */
+static void
+test_pack_unopened(void **state)
+{
+	struct drv d;
+	int t, fd;
+
+	(void)state;
+	drv_init(&d, "/tmp");
+	assert_int_equal(drv_start(&d), 0);
+	t = drv_bind(&d, T1, DRV_ALL);
+	assert_int_equal(do_job(&d, t, 1), ERR_NONE);
+	close(t);
+	assert_int_equal(drv_wait(&d), 0);
+	move(&d, "packs/00000001.pack", "away");
+	assert_true((fd = open(d.dir, O_RDONLY | O_DIRECTORY |
+	    O_CLOEXEC)) != -1);
+	assert_int_equal(symlinkat("../away", fd, "packs/00000001.pack"), 0);
+	refused(&d, "symbolic link: put the file itself in its place");
+	assert_int_equal(unlinkat(fd, "packs/00000001.pack", 0), 0);
+	move(&d, "away", "packs/00000001.pack");
+	if (geteuid() == 0) {
+		assert_int_equal(fchownat(fd, "packs/00000001.pack", 0, 0, 0),
+		    0);
+		refused(&d, "pack 1 cannot be opened (it must belong to user");
+		assert_int_equal(fchownat(fd, "packs/00000001.pack", DRV_UID,
+		    DRV_UID, 0), 0);
+		assert_int_equal(fchownat(fd, "index/data.mdb", 0, 0, 0), 0);
+		refused(&d, "must belong to user");
+		assert_int_equal(fchownat(fd, "index/data.mdb", DRV_UID,
+		    DRV_UID, 0), 0);
+	}
+	close(fd);
+	assert_int_equal(drv_start(&d), 0);
+	t = drv_bind(&d, T1, DRV_ALL);
+	verify_job(&d, t, 1);
+	assert_int_equal(verify_store(&d), 0);
+	close(t);
+	drv_done(&d);
+}
+
 static void
 test_refusals(void **state)
 {
@@ -694,6 +735,7 @@ main(void)
 		cmocka_unit_test(test_damaged_tree),
 		cmocka_unit_test(test_truncated_pack),
 		cmocka_unit_test(test_missing_pack),
+		cmocka_unit_test(test_pack_unopened),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_full_disk),
 	};
