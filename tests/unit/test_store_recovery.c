@@ -562,7 +562,7 @@ test_pack_unopened(void **state)
 		assert_int_equal(fchownat(fd, "packs/00000001.pack", DRV_UID,
 		    DRV_UID, 0), 0);
 		assert_int_equal(fchownat(fd, "index/data.mdb", 0, 0, 0), 0);
-		refused(&d, "must belong to user");
+		refused(&d, "index/data.mdb must belong to user");
 		assert_int_equal(fchownat(fd, "index/data.mdb", DRV_UID,
 		    DRV_UID, 0), 0);
 	}
