@@ -127,6 +127,8 @@ static const struct field stat_fields[] = {
 	UINT(u.ok.stat.disk_free, 0, BIG),
 	UINT(u.ok.stat.commits, 0, BIG),
 	UINT(u.ok.stat.flushes, 0, BIG),
+	UINT(u.ok.stat.packs_damaged, 0, BIG),
+	UINT(u.ok.stat.quarantined, 0, BIG),
 };
 static MAP(stat_map, T, errand__store__stat__descriptor, stat_fields, NULL);
 

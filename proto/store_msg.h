@@ -153,7 +153,8 @@ struct store_msg {
 			struct {
 				uint64_t objects, object_bytes, pack_bytes,
 				    packs, jobs, map_bytes, map_used,
-				    disk_free, commits, flushes;
+				    disk_free, commits, flushes,
+				    packs_damaged, quarantined;
 			} stat;
 			struct care care;       /* CARE */
 			struct store_usage usage;

@@ -220,6 +220,24 @@ status_fill(struct sup *sup, struct admin_status *s)
 	procs_fill(sup, s);
 }
 
+/* What an operator would not hear of otherwise, before all else. */
+static void
+damage_fill(const struct store_msg *stat, struct admin_status *s)
+{
+	char rest[sizeof(s->note)];
+
+	if (stat->u.ok.stat.packs_damaged == 0 &&
+	    stat->u.ok.stat.quarantined == 0)
+		return;
+	memcpy(rest, s->note, sizeof(rest));
+	snprintf(s->note, sizeof(s->note), "in the store %llu packs are "
+	    "damaged or gone, and %llu objects known to be damaged: "
+	    "\"errandctl store verify\" says what is lost%s%.300s",
+	    (unsigned long long)stat->u.ok.stat.packs_damaged,
+	    (unsigned long long)stat->u.ok.stat.quarantined,
+	    rest[0] != '\0' ? "; " : "", rest);
+}
+
 static void
 status_send(struct sup *sup, struct conn *c, uint64_t id,
     const struct store_msg *stat)
@@ -238,6 +256,7 @@ status_send(struct sup *sup, struct conn *c, uint64_t id,
 		s->store_free = stat->u.ok.stat.disk_free;
 		s->store_commits = stat->u.ok.stat.commits;
 		s->store_flushes = stat->u.ok.stat.flushes;
+		damage_fill(stat, s);
 	}
 	conn_send(c, r, -1);
 }

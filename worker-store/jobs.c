@@ -15,6 +15,7 @@
 #include "lib/memfd.h"
 #include "lib/size.h"
 #include "pack.h"
+#include "quarantine.h"
 #include "store.h"
 
 /* Job records on their way into a memfd. */
@@ -210,5 +211,7 @@ on_stat(const struct ask *a, const struct store_msg *m, int *fds)
 	ok.u.ok.stat.disk_free = store_disk_free(st);
 	ok.u.ok.stat.commits = s.commits;
 	ok.u.ok.stat.flushes = s.flushes + packs_flushes(st->packs);
+	ok.u.ok.stat.packs_damaged = st->packs_damaged;
+	ok.u.ok.stat.quarantined = quarantine_count(st);
 	ask_ok(a, &ok, -1);
 }

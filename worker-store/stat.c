@@ -113,6 +113,7 @@ stat_fill(struct store *st, struct care *c)
 	care_figure(c, "free_bytes", store_disk_free(st));
 	care_figure(c, "commits", s.commits);
 	care_figure(c, "flushes", s.flushes + packs_flushes(st->packs));
+	care_figure(c, "packs_damaged", st->packs_damaged);
 	care_figure(c, "damaged_reads", st->damaged);
 	care_figure(c, "quarantined", quarantine_count(st));
 	care_figure(c, "journal_unflushed", journal_listed(st->journal));

@@ -218,8 +218,7 @@ recover(struct store *st)
 	free(r.named);
 	if (rc == -1)
 		return (-1);
-	if (r.damaged > 0)
-		log_warnx("%" PRIu32 " damaged packs", r.damaged);
+	st->packs_damaged = r.damaged;
 	if (r.open.number == 0)
 		return (pack_change(st, &r.open, 1));
 	rc = packs_attach(st->packs, r.open.number, r.open.len);
@@ -227,6 +226,7 @@ recover(struct store *st)
 		return (key_note(st->ix, packs_key(st->packs)));
 	if (rc == -1)
 		return (-1);
+	st->packs_damaged++;
 	r.open.sealed = 1;
 	return (pack_change(st, &r.open, r.open.number + 1));
 }

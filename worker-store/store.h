@@ -55,6 +55,7 @@ struct store {
 	struct rewrite *rewrite;
 	uint64_t drops;
 	uint64_t damaged;       /* objects found so since the start */
+	uint32_t packs_damaged; /* or gone, when they were looked at */
 	int broken;
 	int status;             /* what the process will end with */
 };

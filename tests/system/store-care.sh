@@ -3,7 +3,7 @@
 
 . "$(dirname "$0")/../lib.sh"
 need_program git python3 jq
-plan 35
+plan 40
 
 PACKS=$T/state/store/packs
 damage() { python3 "$TOP/tests/tools/store_damage.py" "$PACKS" "$@"; }
@@ -53,6 +53,9 @@ is "$(verified .objects_damaged)" 1 'verify finds the one damaged object'
 like "$(verified '.findings[]')" "^job $J .*its submitted tree: below it object [0-9a-f]* is damaged" \
     'verify names the job that it belongs to'
 is "$(figure quarantined)" 1 'it is in quarantine, and counted (CAS-A2)'
+like "$(errandctl --json status | jq -r .note)" \
+    'store 0 packs .* 1 objects .* damaged: "errandctl store verify"' \
+    'status says so, and where to look'
 errand fetch "$J" -o "$T/home/out" >"$T/out" 2>&1
 is "$?" 0 'what is not damaged of the job is served'
 check 'and is right' sh -c "LC_ALL=C tr a-m A-M <one | cmp - '$T/home/out/both'"
@@ -67,6 +70,8 @@ check 'the tree is sent again where it is damaged' \
     sh -c "cd '$T/home/p' && '$BIN/errand' run -- cat two >'$T/two' 2>'$T/err'"
 check 'and the job sees the right bytes (CAS-A2)' cmp two "$T/two"
 is "$(figure quarantined)" 0 'it is mended'
+cannot 'and status says no more of it' sh -c "'$BIN/errandctl' -s '$CONTROL' \
+    status | grep damaged"
 check 'verify: sound again' errandctl store verify
 
 # --- who hears of it ---
@@ -85,6 +90,18 @@ like "$(cat "$T/err")" 'object [0-9a-f]{64} is damaged' 'and says why'
 check 'and the next one has what it needs (CAS-A2)' sh -c \
     "'$BIN/errand' run -- cat one >'$T/one' 2>'$T/err'"
 check 'to the byte' cmp one "$T/one"
+
+# --- a pack that is gone ---
+stop_daemon
+mv "$PACKS/00000001.pack" "$T/pack"
+run_daemon
+is "$(figure packs_damaged)" 1 'a pack that is gone is counted'
+like "$(errandctl status)" 'store 1 packs are damaged or gone' \
+    'and status says so'
+stop_daemon
+mv "$T/pack" "$PACKS/00000001.pack"
+run_daemon
+is "$(figure packs_damaged)" 0 'put back, it is not'
 
 # --- who may ask ---
 cannot 'a tenant'\''s socket does not answer' \
