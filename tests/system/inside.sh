@@ -25,6 +25,11 @@ x=t.Thread(target=print,args=("ok",)); x.start(); x.join()')" ok 'threads (NS-A1
 is "$(py 'import ctypes
 l=ctypes.CDLL(None,use_errno=True); l.syscall(999,0); print(ctypes.get_errno())')" 38 \
     'a system call that does not exist is "not implemented" (NS-A1)'
+is "$(py 'import ctypes, os
+l=ctypes.CDLL("librt.so.1",use_errno=True)
+r=l.mq_open(b"/q",os.O_CREAT|os.O_RDWR,0o600,None); print(r,ctypes.get_errno())
+r=l.msgget(0,0o600); print(l.msgsnd(r,ctypes.byref((ctypes.c_long*2)(1,7)),8,0))' | tr '\n' ' ')" \
+    '-1 38 0 ' 'POSIX message queues are said not to be there; those of System V are'
 is "$(py 'import os
 os.mkdir("a"); os.mkdir("b"); open("a/f","w").close(); os.link("a/f","b/g")
 os.rename("a/f","b/f"); os.rename("b","c"); print("ok")')" ok \

@@ -148,6 +148,8 @@ static const struct probe {
 	{ "clone3", ABSENT, SYS_clone3, { 0, 0 } },
 
 	/* What nobody has listed does not exist. */
+	{ "mq_open", ABSENT, SYS_mq_open, { BAD, 0 } },
+	{ "mq_unlink", ABSENT, SYS_mq_unlink, { BAD } },
 	{ "unknown-999", ABSENT, 999, { 0 } },
 	{ "ustat", ABSENT, SYS_ustat, { 0, BAD } },
 	{ "sysfs", ABSENT, SYS_sysfs, { 3 } },
