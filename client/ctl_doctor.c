@@ -35,9 +35,9 @@ to_json(const char *name, const struct doctor_answer *a)
 	return (o);
 }
 
-/* What the daemon itself says does not hold, or "". */
+/* What the daemon itself says does not hold, or "", and its slots. */
 static void
-daemon_note(struct session *s, char *note, size_t size)
+daemon_note(struct session *s, char *note, size_t size, unsigned int *slots)
 {
 	struct client_open *o = calloc(1, sizeof(*o));
 	struct client_reply *r = calloc(1, sizeof(*r));
@@ -46,9 +46,11 @@ daemon_note(struct session *s, char *note, size_t size)
 	if (o != NULL && r != NULL) {
 		o->verb = CLIENT_ADMIN;
 		o->admin = SNAP_ADMIN_STATUS;
-		if (session_call(s, o, r) == 0 && r->status != NULL)
+		if (session_call(s, o, r) == 0 && r->status != NULL) {
 			snprintf(note, size, "%s", out_escape(r->status->note,
 			    strlen(r->status->note)));
+			*slots = r->status->slots;
+		}
 		client_reply_done(r);
 	}
 	free(o);
@@ -57,7 +59,7 @@ daemon_note(struct session *s, char *note, size_t size)
 
 /* A daemon that runs here is asked what holds; none is no fault. */
 static void
-ask_daemon(struct session *s, struct doctor_answer *a)
+ask_daemon(struct session *s, struct doctor_answer *a, unsigned int *slots)
 {
 	const char *path = s->addr + strlen("unix:");
 	char note[LIMIT_TEXT];
@@ -71,7 +73,7 @@ ask_daemon(struct session *s, struct doctor_answer *a)
 		doctor_say(a, DOCTOR_BAD, "start it again, and look at its "
 		    "log", "does not answer at %s", path);
 	else {
-		daemon_note(s, note, sizeof(note));
+		daemon_note(s, note, sizeof(note), slots);
 		if (note[0] == '\0')
 			doctor_say(a, DOCTOR_OK, "", "answers at %s "
 			    "(errandctl status tells more)", path);
@@ -81,11 +83,34 @@ ask_daemon(struct session *s, struct doctor_answer *a)
 	}
 }
 
+/* Show it, or add it to what will be shown; the worst so far. */
+static int
+tell(json_t *all, int json, const char *name, const struct doctor_answer *a,
+    int worst)
+{
+
+	if (json)
+		json_array_append_new(all, to_json(name, a));
+	else
+		show(name, a);
+	return ((int)a->level > worst ? (int)a->level : worst);
+}
+
+/* As many as errandd takes by itself. */
+static unsigned int
+slots_default(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return (n < 1 ? 1 : (unsigned int)n);
+}
+
 int
 ctl_doctor(struct session *s, int argc, char **argv)
 {
 	const struct doctor_question *q;
-	struct doctor_answer a;
+	unsigned int slots = slots_default();
+	struct doctor_answer a, daemon;
 	json_t *all = json_array();
 	int worst = DOCTOR_OK;
 	size_t i, n;
@@ -96,20 +121,17 @@ ctl_doctor(struct session *s, int argc, char **argv)
 		return (out_usage("doctor takes no arguments"));
 	}
 	q = doctor_questions(&n);
-	for (i = 0; i <= n; i++) {
+	for (i = 0; i < n; i++) {
 		memset(&a, 0, sizeof(a));
-		if (i < n)
-			q[i].ask(&a);
-		else
-			ask_daemon(s, &a);
-		if ((int)a.level > worst)
-			worst = (int)a.level;
-		if (s->json)
-			json_array_append_new(all, to_json(i < n ? q[i].name :
-			    "daemon", &a));
-		else
-			show(i < n ? q[i].name : "daemon", &a);
+		q[i].ask(&a);
+		worst = tell(all, s->json, q[i].name, &a, worst);
 	}
+	memset(&daemon, 0, sizeof(daemon));
+	ask_daemon(s, &daemon, &slots);
+	memset(&a, 0, sizeof(a));
+	doctor_inotify(slots, &a);
+	worst = tell(all, s->json, "inotify", &a, worst);
+	worst = tell(all, s->json, "daemon", &daemon, worst);
 	if (s->json && json_print(all, STDOUT_FILENO) == -1)
 		return (EXIT_OURS);
 	if (!s->json)

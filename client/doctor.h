@@ -34,6 +34,9 @@ void doctor_loop(struct doctor_answer *);
 void doctor_ids(struct doctor_answer *);
 void doctor_state(struct doctor_answer *);
 
+/* doctor_share.c: do so many jobs find what the kernel counts for all of them? */
+void doctor_inotify(unsigned int, struct doctor_answer *);
+
 /* Say what was found; the second string mends it. */
 void doctor_say(struct doctor_answer *, enum doctor_level, const char *,
     const char *, ...) __attribute__((format(printf, 4, 5)));

@@ -68,6 +68,13 @@ struct sandbox_path {
 	int exec;
 };
 
+/*
+ * What a job may take at least of what the kernel counts for all jobs together;
+ * with fewer, programs do not work.
+ */
+#define SANDBOX_INOTIFY_INSTANCES       16
+#define SANDBOX_INOTIFY_WATCHES         4096
+
 /**
  * sandbox_landlock(paths, n):
  * Allow the file system only below ${paths}; n = 0 allows nothing.  Handles

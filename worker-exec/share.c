@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "lib/io.h"
+#include "lib/sandbox.h"
 #include "share.h"
 
 #define NITEMS(a)       (sizeof(a) / sizeof((a)[0]))
@@ -37,8 +38,10 @@ static const struct number {
 	const char *ours;       /* what the namespace may have */
 	unsigned long least;    /* with fewer programs do not work */
 } numbers[] = {
-	{ "fs/inotify/max_user_instances", "user/max_inotify_instances", 16 },
-	{ "fs/inotify/max_user_watches", "user/max_inotify_watches", 4096 },
+	{ "fs/inotify/max_user_instances", "user/max_inotify_instances",
+	    SANDBOX_INOTIFY_INSTANCES },
+	{ "fs/inotify/max_user_watches", "user/max_inotify_watches",
+	    SANDBOX_INOTIFY_WATCHES },
 };
 
 void

@@ -62,7 +62,16 @@ d = json.loads(sys.argv[1])
 assert len(d) >= 10, len(d)
 assert all(set(o) == {"name", "level", "found", "mend"} for o in d), d
 assert all((o["mend"] is None) == (o["level"] == "ok") for o in d), d' "$json"
-start_daemon
+start_daemon 'slots = 9'
+for l in less:128 ok:144; do
+	echo "${l#*:}" >"$T/instances"
+	out=$(unshare -m --propagation private sh -c "mount --bind $T/instances \
+	    /proc/sys/fs/inotify/max_user_instances && exec $doctor -s $CONTROL doctor" 2>&1)
+	like "$out" "^${l%:*} +inotify " "${l#*:} inotify instances for 9 slots: ${l%:*}"
+	[ "$l" = less:128 ] && like "$(printf '%s\n' "$out" | grep -A1 inotify | tr '\n' ' ')" \
+	    'max_user_instances=128 is enough for 8 jobs .* 9 slots.*to mend it: sysctl -w fs.inotify.max_user_instances=144' \
+	    'with the numbers, and the one that would do'
+done
 like "$(errandctl doctor)" "^ok +daemon +answers at $CONTROL" \
     'a daemon that runs is found'
 done_testing
