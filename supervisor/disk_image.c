@@ -3,6 +3,7 @@
  * when they are needed.  Touches the channel of the process that makes them
  * (disk_maker.c), and mounts that it made.
  */
+#include <sys/queue.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
@@ -24,15 +25,31 @@
 
 #define STOCK           8
 #define SLACK_INODES    32
+#define KNOWN           64      /* sizes; another one is only asked for first */
 #define WAIT_MS         10000   /* for one that is not in stock */
+#define LATE_S          60      /* and has to be formatted, when disks are busy */
 #define AGAIN_US        1000000 /* after one could not be made */
+
+/* Somebody who waits for one, that was asked for on his behalf. */
+struct disk_wait {
+	TAILQ_ENTRY(disk_wait) next;
+	struct disk_images *di;
+	uint64_t bytes;
+	int mnt;                /* it, once it is there */
+	int error;              /* why it will not be */
+	void (*fn)(void *, int); /* NULL: he looks himself */
+	void *cookie;
+	struct event *late;
+};
 
 /*
  * Invariants:
- *  1. stock are mounts of ${usual} bytes; nstock plus those asked for is at
- *     most STOCK.
+ *  1. stock are mounts of ${usual} bytes; asked is how many of these are asked
+ *     for, whoever wants them.
  *  2. chan is -1 when the maker is dead; then it is started again before
- *     something is asked of it.
+ *     something is asked of it, and nobody waits who has not been told.
+ *  3. known are sizes whose class this maker has formatted.
+ *  4. given is the mount of whoever is being called back, else -1.
  */
 struct disk_images {
 	struct event_base *base;
@@ -41,6 +58,12 @@ struct disk_images {
 	pid_t pid;
 	struct event *readable;
 	struct event *again;
+	struct event *deliver;
+	TAILQ_HEAD(, disk_wait) waits;
+	int given;
+	uint64_t given_bytes;
+	uint64_t known[KNOWN];  /* sizes that this maker has made, the last ones */
+	size_t nknown;
 	char note[200];
 	int stock[STOCK];
 	size_t nstock, asked;
@@ -48,6 +71,19 @@ struct disk_images {
 };
 
 static void on_readable(evutil_socket_t, short, void *);
+static void on_deliver(evutil_socket_t, short, void *);
+
+/* It will not come: those who wait hear of it. */
+static void
+waits_fail(struct disk_images *di, int error)
+{
+	struct disk_wait *w;
+
+	TAILQ_FOREACH(w, &di->waits, next)
+		if (w->mnt == -1 && w->error == 0)
+			w->error = error;
+	event_active(di->deliver, 0, 0);
+}
 
 static void
 maker_stop(struct disk_images *di)
@@ -61,7 +97,8 @@ maker_stop(struct disk_images *di)
 		(void)waitpid(di->pid, NULL, 0);
 	}
 	di->pid = 0;
-	di->asked = 0;
+	di->asked = di->nknown = 0;
+	waits_fail(di, EPIPE);
 }
 
 /* In the child: nothing of ours but these two and the log. */
@@ -114,29 +151,69 @@ ask(struct disk_images *di, uint64_t bytes)
 {
 	struct disk_msg m = { .op = DISK_MAKE, .bytes = bytes };
 
-	if (maker_start(di) == -1)
+	if (maker_start(di) == -1 || chan_send_wait(di->chan,
+	    (const uint8_t *)&m, sizeof(m), NULL, 0) == -1)
 		return (-1);
-	return (chan_send_wait(di->chan, (const uint8_t *)&m, sizeof(m), NULL,
-	    0));
+	if (bytes == di->usual)
+		di->asked++;
+	return (0);
 }
 
 static void
 refill(struct disk_images *di)
 {
-	while (di->usual != 0 && di->nstock + di->asked < STOCK) {
+	while (di->usual != 0 && di->nstock + di->asked < STOCK)
 		if (ask(di, di->usual) == -1)
 			return;
-		di->asked++;
-	}
+}
+
+/* The first who waits for that size. */
+static struct disk_wait *
+wait_find(struct disk_images *di, uint64_t bytes)
+{
+	struct disk_wait *w;
+
+	TAILQ_FOREACH(w, &di->waits, next)
+		if (w->bytes == bytes && w->mnt == -1 && w->error == 0)
+			return (w);
+	return (NULL);
+}
+
+int
+disk_known(const struct disk_images *di, uint64_t bytes)
+{
+	size_t i;
+
+	for (i = 0; i < di->nknown && i < KNOWN; i++)
+		if (di->known[i] == bytes)
+			return (1);
+	return (0);
+}
+
+/* To whoever waits for it, else into the stock. */
+static void
+arrived(struct disk_images *di, uint64_t bytes, int mnt)
+{
+	struct disk_wait *w = wait_find(di, bytes);
+
+	if (!disk_known(di, bytes))
+		di->known[di->nknown++ % KNOWN] = bytes;
+	if (w != NULL)
+		w->mnt = mnt;
+	else if (bytes == di->usual && di->nstock < STOCK)
+		di->stock[di->nstock++] = mnt;
+	else
+		io_close(&mnt);
 }
 
 /*
- * One answer, waiting at most so long.  A mount of the usual size goes into the
- * stock, another one to ${mnt}.  0, or -1 with errno when there is none.
+ * One answer, waiting at most so long.  0, or -1 with errno when nothing came, or
+ * it was that there is none.
  */
 static int
-hear(struct disk_images *di, int timeout, int *mnt)
+hear(struct disk_images *di, int timeout)
 {
+	struct disk_wait *w;
 	struct disk_msg m;
 	size_t n = 1;
 	ssize_t len;
@@ -156,15 +233,47 @@ hear(struct disk_images *di, int timeout, int *mnt)
 	}
 	if (m.bytes == di->usual && di->asked > 0)
 		di->asked--;
-	if (m.error != 0 || n != 1) {
-		errno = m.error == 0 ? EIO : m.error;
-		return (-1);
+	if (m.error == 0 && n == 1) {
+		arrived(di, m.bytes, fd);
+		return (0);
 	}
-	if (m.bytes == di->usual && di->nstock < STOCK)
-		di->stock[di->nstock++] = fd;
-	else
-		*mnt = fd;
-	return (0);
+	errno = m.error == 0 ? EIO : m.error;
+	if ((w = wait_find(di, m.bytes)) != NULL)
+		w->error = errno;
+	return (-1);
+}
+
+/* He waits no more; what he gets is ours to give while he is called. */
+static void
+call_back(struct disk_images *di, struct disk_wait *w)
+{
+	const struct disk_wait was = *w;
+
+	w->mnt = -1;
+	disk_unwait(w);
+	di->given = was.mnt;
+	di->given_bytes = was.bytes;
+	was.fn(was.cookie, was.error);
+	io_close(&di->given);
+}
+
+/* Call back those who have what they wait for, or never will. */
+static void
+on_deliver(evutil_socket_t fd, short what, void *cookie)
+{
+	struct disk_images *di = cookie;
+	struct disk_wait *w = TAILQ_FIRST(&di->waits);
+
+	(void)fd;
+	(void)what;
+	while (w != NULL) {
+		if (w->fn != NULL && (w->mnt != -1 || w->error != 0)) {
+			call_back(di, w);
+			/* Who was called may have taken others out. */
+			w = TAILQ_FIRST(&di->waits);
+		} else
+			w = TAILQ_NEXT(w, next);
+	}
 }
 
 static void
@@ -172,15 +281,68 @@ on_readable(evutil_socket_t fd, short what, void *cookie)
 {
 	static const struct timeval tv = { AGAIN_US / 1000000, 0 };
 	struct disk_images *di = cookie;
-	int mnt = -1;
 
 	(void)fd;
 	(void)what;
-	if (hear(di, 0, &mnt) == -1 && errno != ETIMEDOUT) {
+	if (hear(di, 0) == -1 && errno != ETIMEDOUT) {
 		log_warn("a file system for a job's disk limit");
 		(void)event_add(di->again, &tv);
 	}
-	io_close(&mnt);
+	on_deliver(-1, 0, di);
+}
+
+static void
+on_late(evutil_socket_t fd, short what, void *cookie)
+{
+	struct disk_wait *w = cookie;
+
+	(void)fd;
+	(void)what;
+	if (w->mnt == -1 && w->error == 0)
+		w->error = ETIMEDOUT;
+	on_deliver(-1, 0, w->di);
+}
+
+struct disk_wait *
+disk_await(struct disk_images *di, uint64_t bytes, void (*fn)(void *, int),
+    void *cookie)
+{
+	static const struct timeval tv = { LATE_S, 0 };
+	struct disk_wait *w;
+
+	if ((w = calloc(1, sizeof(*w))) == NULL)
+		return (NULL);
+	w->di = di;
+	w->bytes = bytes;
+	w->mnt = -1;
+	w->fn = fn;
+	w->cookie = cookie;
+	if ((w->late = evtimer_new(di->base, on_late, w)) == NULL ||
+	    evtimer_add(w->late, &tv) == -1) {
+		errno = ENOMEM;
+		goto err1;
+	}
+	if (ask(di, bytes) == -1)
+		goto err1;
+	TAILQ_INSERT_TAIL(&di->waits, w, next);
+	return (w);
+
+err1:
+	if (w->late != NULL)
+		event_free(w->late);
+	free(w);
+	return (NULL);
+}
+
+void
+disk_unwait(struct disk_wait *w)
+{
+	if (w == NULL)
+		return;
+	TAILQ_REMOVE(&w->di->waits, w, next);
+	event_free(w->late);
+	io_close(&w->mnt);
+	free(w);
 }
 
 static void
@@ -191,31 +353,42 @@ on_again(evutil_socket_t fd, short what, void *cookie)
 	refill(cookie);
 }
 
-/* A mount of that size, from the stock or made now; -1. */
+/* One that is made now; we wait for it, and what comes for others is kept. */
+static int
+mount_wait(struct disk_images *di, uint64_t bytes)
+{
+	struct disk_wait w = { .di = di, .bytes = bytes, .mnt = -1 };
+	uint64_t end = io_mono_us() + WAIT_MS * 1000;
+
+	if (ask(di, bytes) == -1)
+		return (-1);
+	TAILQ_INSERT_TAIL(&di->waits, &w, next);
+	while (w.mnt == -1 && w.error == 0) {
+		if (di->chan == -1 || io_mono_us() >= end)
+			w.error = ETIMEDOUT;
+		else if (hear(di, WAIT_MS) == -1 && errno == ETIMEDOUT)
+			w.error = ETIMEDOUT;
+	}
+	TAILQ_REMOVE(&di->waits, &w, next);
+	event_active(di->deliver, 0, 0);
+	errno = w.error;
+	return (w.mnt);
+}
+
+/* A mount of that size: ours, from the stock, or made now; -1. */
 static int
 mount_get(struct disk_images *di, uint64_t bytes)
 {
-	uint64_t end = io_mono_us() + WAIT_MS * 1000;
-	int mnt = -1;
+	int mnt;
 
+	if (di->given != -1 && di->given_bytes == bytes) {
+		mnt = di->given;
+		di->given = -1;
+		return (mnt);
+	}
 	if (bytes == di->usual && di->nstock > 0)
 		return (di->stock[--di->nstock]);
-	if (bytes == di->usual && di->asked > 0)
-		errno = 0;
-	else if (ask(di, bytes) == -1)
-		return (-1);
-	else if (bytes == di->usual)
-		di->asked++;
-	while (io_mono_us() < end) {
-		if (hear(di, WAIT_MS, &mnt) == -1)
-			return (-1);
-		if (mnt != -1)
-			return (mnt);
-		if (bytes == di->usual && di->nstock > 0)
-			return (di->stock[--di->nstock]);
-	}
-	errno = ETIMEDOUT;
-	return (-1);
+	return (mount_wait(di, bytes));
 }
 
 static void
@@ -249,12 +422,13 @@ disk_images_open(struct event_base *base, int state, uint64_t usual)
 	if ((di = calloc(1, sizeof(*di))) == NULL)
 		return (NULL);
 	di->base = base;
-	di->chan = -1;
+	di->chan = di->given = -1;
+	TAILQ_INIT(&di->waits);
 	di->usual = usual >= DISK_MIN && usual <= DISK_MAX ? usual : 0;
-	if ((di->again = evtimer_new(base, on_again, di)) == NULL) {
-		free(di);
-		return (NULL);
-	}
+	if ((di->again = evtimer_new(base, on_again, di)) == NULL)
+		goto err1;
+	if ((di->deliver = event_new(base, -1, 0, on_deliver, di)) == NULL)
+		goto err2;
 	if ((mkdirat(state, "images", 0700) == -1 && errno != EEXIST) ||
 	    (di->dir = openat(state, "images", O_RDONLY | O_DIRECTORY |
 	    O_NOFOLLOW | O_CLOEXEC)) == -1) {
@@ -266,6 +440,12 @@ disk_images_open(struct event_base *base, int state, uint64_t usual)
 	if (di->note[0] != '\0')
 		log_info("disk limits do not hold here: %s", di->note);
 	return (di);
+
+err2:
+	event_free(di->again);
+err1:
+	free(di);
+	return (NULL);
 }
 
 void
@@ -277,6 +457,9 @@ disk_images_close(struct disk_images *di)
 	while (di->nstock > 0)
 		io_close(&di->stock[--di->nstock]);
 	maker_stop(di);
+	while (!TAILQ_EMPTY(&di->waits))
+		disk_unwait(TAILQ_FIRST(&di->waits));
+	event_free(di->deliver);
 	io_close(&di->dir);
 	free(di);
 }

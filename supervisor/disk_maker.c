@@ -17,11 +17,15 @@
  * nothing; a tmpfs, whose content counts as the job's memory; all of this in
  * errandd, whose loop then waited for the unmounting of a full disk (100 ms on
  * a busy host).
+ *
+ * Formatting takes a second where a class is large, so mkfs runs beside us, and
+ * what waits for it is answered when it is over.
  */
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 
@@ -29,6 +33,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/loop.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -52,15 +57,22 @@
 #define SB_RESERVED     8                       /* le32, blocks for root */
 #define SHUTDOWN        _IOR('X', 125, uint32_t)
 #define SHUTDOWN_NOFLUSH 2
+#define WAITING_MAX     4096                    /* jobs there are at most */
 
 struct class {
 	int fd;                 /* the template, or -1 */
 	uint64_t blocks;        /* that a job can have of it */
+	pid_t mkfs;             /* formats it, or 0 */
+	int over;               /* pidfd of that */
+	int raw;                /* what it formats */
+	int error;              /* how that ended, while it is told */
 };
 
 struct maker {
-	int dir;
+	int dir, chan;
 	struct class class[NCLASS];
+	size_t nwaiting;
+	uint64_t waiting[WAITING_MAX];  /* sizes asked for, in order */
 };
 
 static int
@@ -178,8 +190,8 @@ mount_file(int file)
 	return (mnt);
 }
 
-/* Run mkfs on an open file; what it says goes to our log. */
-static int
+/* Run mkfs on an open file; what it says goes to our log.  Its pid, or -1. */
+static pid_t
 format(int fd, off_t size)
 {
 	static const char *const argv[] = { "mkfs.ext4", "-q", "-F", "-b", "4096", "-I", "256",
@@ -192,8 +204,8 @@ format(int fd, off_t size)
 	char *const *av = (char *const *)(uintptr_t)argv;
 	char *const *ev = (char *const *)(uintptr_t)env;
 	posix_spawn_file_actions_t fa;
-	int rc, status;
 	pid_t pid;
+	int rc;
 
 	if (ftruncate(fd, size) == -1 ||
 	    posix_spawn_file_actions_init(&fa) != 0)
@@ -203,47 +215,94 @@ format(int fd, off_t size)
 	    "/usr/sbin/mkfs.ext4", &fa, NULL, av, ev)) == ENOENT)
 		rc = posix_spawn(&pid, "/sbin/mkfs.ext4", &fa, NULL, av, ev);
 	posix_spawn_file_actions_destroy(&fa);
-	if (rc != 0) {
-		errno = rc;
-		return (-1);
-	}
-	if (waitpid(pid, &status, 0) == -1)
-		return (-1);
-	errno = EIO;
-	return (status == 0 ? 0 : -1);
+	errno = rc;
+	return (rc == 0 ? pid : -1);
 }
 
-/* Make a class's template, and find out what a job can have of it. */
+/* Begin to make a class's template. */
 static int
-class_make(struct maker *m, size_t i)
+class_begin(struct maker *m, size_t i)
 {
 	struct class *c = &m->class[i];
-	struct statfs sfs;
-	int fd, mnt = -1, dir = -1;
+	pid_t pid;
+	int e;
 
-	if ((fd = nameless(m->dir)) == -1)
+	if ((c->raw = nameless(m->dir)) == -1)
 		return (-1);
-	if (format(fd, (off_t)1 << (CLASS_FIRST + i)) == -1 ||
-	    (mnt = mount_file(fd)) == -1 ||
+	if ((pid = format(c->raw, (off_t)1 << (CLASS_FIRST + i))) == -1) {
+		e = errno;
+		io_close(&c->raw);
+		errno = e;
+		return (-1);
+	}
+	c->mkfs = pid;
+	c->over = (int)syscall(SYS_pidfd_open, pid, 0);
+	return (0);
+}
+
+/* It is formatted: find out what a job can have of it. */
+static int
+class_learn(struct class *c)
+{
+	int mnt = -1, dir = -1, rc = -1;
+	struct statfs sfs;
+
+	if ((mnt = mount_file(c->raw)) == -1 ||
 	    (dir = openat(mnt, ".", O_RDONLY | O_DIRECTORY |
 	    O_CLOEXEC)) == -1 ||
 	    unlinkat(dir, "lost+found", AT_REMOVEDIR) == -1 ||
 	    fstatfs(dir, &sfs) == -1)
-		goto err1;
-	io_close(&dir);
-	io_close(&mnt);
+		goto out;
 	c->blocks = sfs.f_bavail;
-	c->fd = fd;
-	return (0);
-
-err1:
+	rc = 0;
+out:
 	io_close(&dir);
 	io_close(&mnt);
-	io_close(&fd);
+	return (rc);
+}
+
+/* Its mkfs has ended, or is waited for. */
+static void
+class_end(struct class *c)
+{
+	int status = -1;
+
+	if (waitpid(c->mkfs, &status, 0) == -1 || status != 0)
+		c->error = EIO;
+	else if (class_learn(c) == -1)
+		c->error = errno == 0 || errno == EAGAIN ? EIO : errno;
+	else {
+		c->fd = c->raw;
+		c->raw = -1;
+	}
+	io_close(&c->raw);
+	io_close(&c->over);
+	c->mkfs = 0;
+}
+
+/* Is its template there?  0, or -1 with errno; EAGAIN: it is being made. */
+static int
+class_ready(struct maker *m, size_t i)
+{
+	struct class *c = &m->class[i];
+
+	if (c->fd != -1)
+		return (0);
+	if ((errno = c->error) != 0)
+		return (-1);
+	if (c->mkfs == 0 && class_begin(m, i) == -1)
+		return (-1);
+	if (c->over == -1) {            /* nothing would tell us */
+		class_end(c);
+		errno = c->error;
+		c->error = 0;
+		return (c->fd == -1 ? -1 : 0);
+	}
+	errno = EAGAIN;
 	return (-1);
 }
 
-/* The smallest class that can give so many blocks. */
+/* The smallest class that can give so many blocks; NULL as class_ready. */
 static struct class *
 class_for(struct maker *m, uint64_t blocks)
 {
@@ -252,7 +311,7 @@ class_for(struct maker *m, uint64_t blocks)
 	for (i = 0; i < NCLASS; i++) {
 		if (blocks * BLOCK >= UINT64_C(1) << (CLASS_FIRST + i))
 			continue;
-		if (m->class[i].fd == -1 && class_make(m, i) == -1)
+		if (class_ready(m, i) == -1)
 			return (NULL);
 		if (m->class[i].blocks >= blocks)
 			return (&m->class[i]);
@@ -283,6 +342,8 @@ make(struct maker *m, uint64_t bytes)
 	    copy_sparse(c->fd, fd, size) == 0 &&
 	    io_pwrite(fd, le, sizeof(le), SB_AT + SB_RESERVED) == 0)
 		mnt = mount_file(fd);
+	if (mnt == -1 && errno == EAGAIN)
+		errno = EIO;
 	io_close(&fd);
 	return (mnt);
 }
@@ -301,39 +362,89 @@ disk_shut(int *dir)
 	io_close(dir);
 }
 
-static void
-on_make(struct maker *m, int chan, const struct disk_msg *q)
+/* Answer, or say that it has to wait: -1. */
+static int
+answer(struct maker *m, uint64_t bytes)
 {
-	struct disk_msg r = { .op = DISK_MADE, .bytes = q->bytes };
-	int mnt = make(m, q->bytes);
+	struct disk_msg r = { .op = DISK_MADE, .bytes = bytes };
+	int mnt = make(m, bytes);
 
+	if (mnt == -1 && errno == EAGAIN)
+		return (-1);    /* class_for's; nobody else says that */
 	if (mnt == -1)
 		r.error = errno == 0 ? EIO : errno;
-	if (chan_send_wait(chan, (const uint8_t *)&r, sizeof(r), &mnt,
+	if (chan_send_wait(m->chan, (const uint8_t *)&r, sizeof(r), &mnt,
 	    mnt == -1 ? 0 : 1) == -1)
 		_exit(1);
 	io_close(&mnt);
+	return (0);
+}
+
+static void
+on_make(struct maker *m, uint64_t bytes)
+{
+	struct disk_msg r = { .op = DISK_MADE, .error = EBUSY,
+	    .bytes = bytes };
+
+	if (answer(m, bytes) == 0)
+		return;
+	if (m->nwaiting < WAITING_MAX)
+		m->waiting[m->nwaiting++] = bytes;
+	else if (chan_send_wait(m->chan, (const uint8_t *)&r, sizeof(r), NULL,
+	    0) == -1)
+		_exit(1);
+}
+
+/* A class is there, or cannot be made: who waits for it is told. */
+static void
+on_formatted(struct maker *m, struct class *c)
+{
+	size_t i, left = 0;
+
+	class_end(c);
+	for (i = 0; i < m->nwaiting; i++)
+		if (answer(m, m->waiting[i]) == -1)
+			m->waiting[left++] = m->waiting[i];
+	m->nwaiting = left;
+	c->error = 0;           /* the next one may try again */
+}
+
+static void
+on_request(struct maker *m)
+{
+	struct disk_msg q;
+	size_t n = 1;
+	int fd = -1;
+
+	if (chan_recv_wait(m->chan, (uint8_t *)&q, sizeof(q), &fd, &n,
+	    -1) != (ssize_t)sizeof(q))
+		_exit(0);
+	if (q.op == DISK_MAKE && n == 0)
+		on_make(m, q.bytes);
+	else if (q.op == DISK_DROP && n == 1)
+		disk_shut(&fd);
+	else
+		_exit(1);
 }
 
 static void __attribute__((noreturn))
-serve(struct maker *m, int chan)
+serve(struct maker *m)
 {
-	struct disk_msg q;
-	size_t n;
-	int fd;
+	struct pollfd p[1 + NCLASS];
+	size_t i;
 
 	for (;;) {
-		n = 1;
-		fd = -1;
-		if (chan_recv_wait(chan, (uint8_t *)&q, sizeof(q), &fd, &n,
-		    -1) != (ssize_t)sizeof(q))
-			_exit(0);
-		if (q.op == DISK_MAKE && n == 0)
-			on_make(m, chan, &q);
-		else if (q.op == DISK_DROP && n == 1)
-			disk_shut(&fd);
-		else
+		p[0] = (struct pollfd){ .fd = m->chan, .events = POLLIN };
+		for (i = 0; i < NCLASS; i++)
+			p[1 + i] = (struct pollfd){ .fd = m->class[i].over,
+			    .events = POLLIN };
+		if (poll(p, 1 + NCLASS, -1) == -1 && errno != EINTR)
 			_exit(1);
+		for (i = 0; i < NCLASS; i++)
+			if (p[1 + i].revents != 0)
+				on_formatted(m, &m->class[i]);
+		if (p[0].revents != 0)
+			on_request(m);
 	}
 }
 
@@ -341,7 +452,7 @@ serve(struct maker *m, int chan)
 void
 disk_maker(int chan, int images)
 {
-	struct maker m;
+	static struct maker m;
 	size_t i;
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -350,7 +461,8 @@ disk_maker(int chan, int images)
 	(void)signal(SIGTERM, SIG_IGN);
 	(void)signal(SIGHUP, SIG_IGN);
 	m.dir = images;
+	m.chan = chan;
 	for (i = 0; i < NCLASS; i++)
-		m.class[i].fd = -1;
-	serve(&m, chan);
+		m.class[i].fd = m.class[i].over = m.class[i].raw = -1;
+	serve(&m);
 }

@@ -11,7 +11,8 @@
  *                             .error, an errno
  *   errandd  DROP + 1 fd   the root directory of one that nobody needs
  *
- * Requests are answered in their order.  It ends with the channel.
+ * Requests of one size are answered in their order; one whose size class has to
+ * be formatted first does not hold up others.  It ends with the channel.
  */
 enum disk_op { DISK_MAKE = 1, DISK_MADE, DISK_DROP };
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "config.h"
+#include "disk_image.h"
 #include "images.h"
 #include "job_dispatch.h"
 #include "jobs.h"
@@ -114,17 +115,23 @@ acquire(struct job *j, int *fds, const char **what)
 	return (0);
 }
 
-/* One that is there, or one to be made.  0 or -1. */
-static int
-sandbox_take(struct job *j, const char **what)
+static struct sandbox_key
+key_of(const struct job *j)
 {
-	const struct sandbox_key key = {
+	return ((struct sandbox_key){
 		.tenant = j->tenant, .net = j->rec.submit.net,
 		.as_root = j->rec.submit.as_root,
 		/* Rootless its keeper counts: any sandbox will do. */
 		.disk = j->sup->cfg->rootless ? 0 : j->rec.limits.disk,
 		.image = image_find(j->sup->cfg, j->rec.submit.image)
-	};
+	});
+}
+
+/* One that is there, or one to be made.  0 or -1. */
+static int
+sandbox_take(struct job *j, const char **what)
+{
+	const struct sandbox_key key = key_of(j);
 	struct sandbox *b;
 
 	b = sandbox_pool_claim(j->sup->sandboxes, &key, &j->rec.limits);
@@ -178,14 +185,13 @@ start_fault(struct job *j, const char *what)
 	    what, strerror(errno));
 }
 
-int
-job_start(struct job *j)
+/* Nothing has to be waited for.  0, or -1 with the fault set. */
+static int
+start(struct job *j)
 {
 	int fds[RUN__MAX] = { -1, -1, -1 };
 	const char *what;
 
-	j->t_start = io_mono_us();
-	j->rec.phases.queue = j->t_start - j->t_admit;
 	if (acquire(j, fds, &what) == -1 || sandbox_take(j, &what) == -1) {
 		start_fault(j, what);
 		fds_close(fds);
@@ -198,6 +204,46 @@ job_start(struct job *j)
 	if (j->waits == WAIT_NONE)
 		job_timer(j, WAIT_START, START_US);
 	return (0);
+}
+
+static void
+on_disk(void *cookie, int error)
+{
+	struct job *j = cookie;
+
+	j->disk = NULL;
+	if (j->doomed)
+		return;
+	if (error != 0) {
+		errno = error;
+		start_fault(j, "its disk");
+		job_finish(j);
+	} else if (start(j) == -1)
+		job_finish(j);
+	else
+		job_go(j);
+}
+
+/*
+ * A disk of a size that nobody has had before takes a second: this job waits for
+ * it, and nobody else.  Until then the pool does not hear of the size, so it
+ * makes none that would have to be waited for.
+ */
+int
+job_start(struct job *j)
+{
+	const uint64_t disk = key_of(j).disk;
+
+	j->t_start = io_mono_us();
+	j->rec.phases.queue = j->t_start - j->t_admit;
+	if (disk == 0 || disk_known(j->sup->disks, disk))
+		return (start(j));
+	j->disk = disk_await(j->sup->disks, disk, on_disk, j);
+	if (j->disk != NULL)
+		return (0);
+	start_fault(j, "its disk");
+	j->doomed = 1;
+	return (-1);
 }
 
 /*

@@ -188,6 +188,7 @@ job_free(struct job *j)
 	job_input_done(j);
 	job_meter_stop(j);
 	io_close(&values);
+	disk_unwait(j->disk);
 	sandbox_free(j->box);
 	TAILQ_REMOVE(&js->all, j, all);
 	js->count--;

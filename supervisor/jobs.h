@@ -80,6 +80,7 @@ struct job {
 	/* the sandbox */
 	enum keeper_phase phase;
 	struct sandbox *box;
+	struct disk_wait *disk;         /* it waits for one, and has no box */
 	cpu_set_t cpus;                 /* it is shown; none: all */
 	int slot;
 	/* its end */
@@ -166,7 +167,8 @@ int job_publish(struct job *);
 
 /* job_start.c */
 /* With a slot taken: make its log and store channel, take a sandbox or have one
- * made, and send RUN.  0 or -1 with the job's fault set. */
+ * made, and send RUN.  If a disk for that has to be made first, all this comes
+ * later.  0 or -1 with the job's fault set. */
 int job_start(struct job *);
 /* The store is another process now: its keeper gets a channel to that. */
 void job_store_again(struct job *);

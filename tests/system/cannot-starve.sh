@@ -42,6 +42,55 @@ is "$(modest -q --no-snapshot -- python3 -c "$py" 10)" '10 10' \
     'one job takes all inotify instances and signals it can: another has some'
 greedy kill -f "$J" >/dev/null 2>&1
 
+# --- a disk that takes long to be made ---
+
+# slow_disks: a daemon for whom mkfs takes its time where a disk is large
+slow_disks() {
+	mkdir "$T/bin" "$T/real"
+	for p in errand errandctl errand-snapshot errand-exec errand-store; do
+		ln -s "$BIN/$p" "$T/bin/$p"
+	done
+	cp /usr/sbin/mkfs.ext4 "$T/real/mkfs.ext4"
+	cat >"$T/slow" <<-END
+	#!/bin/sh
+	[ \$(stat -L -c %s /proc/self/fd/0) -lt 100000000000 ] || sleep 3
+	exec "$T/real/mkfs.ext4" "\$@"
+	END
+	cat >"$T/bin/errandd" <<-END
+	#!/bin/sh
+	exec unshare -m --propagation private sh -c 'mount --bind "$T/slow" \
+	    /usr/sbin/mkfs.ext4 && exec "$BIN/errandd" "\$@"' errandd "\$@"
+	END
+	chmod 755 "$T/slow" "$T/bin/errandd"
+	stop_daemon
+	BIN=$T/bin
+	start_daemon 'slots = 4'
+}
+
+if unshare -m --propagation private true 2>/dev/null &&
+    greedy -q --no-snapshot --disk 16M -- true 2>/dev/null; then
+	real_bin=$BIN
+	slow_disks
+	greedy_state() { greedy status --json "$1" | "$TOOLS/jget" state; }
+	J=$(greedy -d --no-snapshot --disk 500G -- true)
+	K=$(greedy -d --no-snapshot --disk 400G -- true)
+	modest -q --no-snapshot -- true &&
+	    modest -q --no-snapshot --disk 20M -- true
+	is "$? $(greedy_state "$J")" '0 starting' \
+	    'a job waits for a large disk, those of others do not'
+	greedy kill "$K" >/dev/null 2>&1
+	is "$(greedy_state "$K")" killed 'one that waits for its disk can be killed'
+	greedy wait "$J" >/dev/null 2>&1
+	is "$? $(greedy_state "$J")" '0 exited' 'and the first gets it'
+	greedy -q --no-snapshot --disk 500G -- true
+	is "$?" 0 'so does the next'
+	stop_daemon
+	BIN=$real_bin
+	start_daemon
+else
+	skip 4 'needs what holds --disk (loop devices) and a root that is a mount'
+fi
+
 # --- memory of the daemon ---
 
 stop_daemon

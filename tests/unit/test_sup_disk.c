@@ -11,6 +11,7 @@
 #include <event2/event.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -261,6 +262,74 @@ test_nothing_left(void **state)
 	w->di = disk_images_open(w->base, w->dir, 0);
 }
 
+static void
+on_made(void *cookie, int error)
+{
+	int *called = cookie;
+
+	*called = error == 0 ? 1 : -1;
+}
+
+/*
+ * One that has to be formatted, and is large, holds nobody up: not who waits for
+ * another one of another size, and nobody who does not wait at all.
+ */
+static void
+test_nobody_waits(void **state)
+{
+	struct world *w = *state;
+	struct disk small, large;
+	int called = 0, never = 0;
+	struct disk_wait *wait;
+
+	needs_root(w);
+	assert_false(disk_known(w->di, DISK_MAX - MIB));
+	assert_non_null(disk_await(w->di, DISK_MAX - MIB, on_made, &called));
+	wait = disk_await(w->di, DISK_MAX - 2 * MIB, on_made, &never);
+	assert_non_null(wait);
+	/* Whoever has not had one of its size waits a moment, and for that. */
+	assert_int_equal(disk_take(w->di, 5 * MIB, UID, UID, &small), 0);
+	event_base_loop(w->base, EVLOOP_NONBLOCK);
+	assert_int_equal(called, 0);
+	disk_unwait(wait);
+	while (called == 0)
+		event_base_loop(w->base, EVLOOP_ONCE);
+	assert_int_equal(called, 1);
+	assert_true(disk_known(w->di, DISK_MAX - MIB));
+	assert_int_equal(disk_take(w->di, DISK_MAX - MIB, UID, UID,
+	    &large), 0);
+	assert_int_equal(disk_full(&large), JOB_LIMIT_NONE);
+	assert_int_equal(never, 0);
+	disk_drop(w->di, &small);
+	disk_drop(w->di, &large);
+}
+
+/* The process that makes them dies: who waits hears of it, the next gets his. */
+static void
+test_maker_dies(void **state)
+{
+	struct world *w = *state;
+	int called = 0;
+	struct disk d;
+	char path[64];
+	FILE *f;
+	int pid;
+
+	needs_root(w);
+	assert_non_null(disk_await(w->di, DISK_MAX, on_made, &called));
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children",
+	    (int)getpid());
+	assert_non_null(f = fopen(path, "r"));
+	assert_int_equal(fscanf(f, "%d", &pid), 1);
+	fclose(f);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	while (called == 0)
+		event_base_loop(w->base, EVLOOP_ONCE);
+	assert_int_equal(called, -1);
+	assert_int_equal(disk_take(w->di, 5 * MIB, UID, UID, &d), 0);
+	disk_drop(w->di, &d);
+}
+
 int
 main(void)
 {
@@ -272,6 +341,10 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_sizes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fresh, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nothing_left, setup,
+		    teardown),
+		cmocka_unit_test_setup_teardown(test_nobody_waits, setup,
+		    teardown),
+		cmocka_unit_test_setup_teardown(test_maker_dies, setup,
 		    teardown),
 	};
 
