@@ -26,19 +26,26 @@ struct backup {
 	const char *dir;
 	char partial[PATH_MAX];
 	int dirfd;
+	int said;               /* why it is not whole, and to remove it */
 	struct backup_in in;
 };
 
 static int
-complain(const struct backup *b, const char *what)
+complain(struct backup *b, const char *what)
 {
+	int err = errno;
+
+	/* What comes after the first fault is its consequence. */
+	if (b->said)
+		return (-1);
 	care_progress_end(b->s);
-	if (errno == EPROTO)
+	b->said = 1;
+	if (err == EPROTO)
 		out_warn("%s: the host's store did not send a whole backup; "
 		    "remove it", b->partial);
 	else
 		out_warn("%s: %s: %s; remove it", b->partial, what,
-		    strerror(errno));
+		    strerror(err));
 	return (-1);
 }
 
@@ -153,7 +160,7 @@ static void
 undo(struct backup *b)
 {
 	(void)unlinkat(b->dirfd, "packs", AT_REMOVEDIR);
-	if (rmdir(b->partial) == -1)
+	if (rmdir(b->partial) == -1 && !b->said)
 		out_warn("%s is not whole: remove it", b->partial);
 }
 

@@ -2,6 +2,8 @@
  * The index made anew: its order, the directories, the words about it.  What is
  * read from packs is rebuild_packs.c's and rebuild_jobs.c's.
  */
+#include <sys/statvfs.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -23,6 +25,7 @@
 
 #define MARK            "rebuild"
 #define PATH_LEN        4096
+#define ROOM_LEAST      (1ULL << 20)
 
 int
 rebuild_wanted(int dirfd)
@@ -92,6 +95,24 @@ make(struct rebuild *r)
 	return (rc);
 }
 
+/*
+ * Is there room to begin with?  Without a page for it a file that is mapped
+ * would end the process, whose last words would be of damage.
+ */
+static int
+no_room(const struct store *st)
+{
+	struct statvfs vfs;
+
+	if (fstatvfs(st->dirfd, &vfs) == -1 ||
+	    ((vfs.f_files == 0 || vfs.f_favail > 0) &&
+	    (uint64_t)vfs.f_bavail * vfs.f_frsize >= ROOM_LEAST))
+		return (0);
+	log_warnx("the disk is full, so no new index can be made: make room on "
+	    "the store's disk first");
+	return (1);
+}
+
 int
 rebuild_run(struct store *st, const char *dir)
 {
@@ -105,6 +126,8 @@ rebuild_run(struct store *st, const char *dir)
 		return (-1);
 	}
 	log_info("the index is made anew from the packs");
+	if (no_room(st))
+		return (-1);
 	if (!rebuild_wanted(st->dirfd) && io_file_replace(st->dirfd, MARK,
 	    0600, "", 0) == -1) {
 		log_warn("the file " MARK " cannot be written");
@@ -119,8 +142,10 @@ rebuild_run(struct store *st, const char *dir)
 	rc = make(&r);
 	ix_close(st->ix);
 	st->ix = NULL;
-	if (rc == -1 || swap(st->dirfd) == -1)
+	if (rc == -1 || swap(st->dirfd) == -1) {
+		(void)no_room(st);
 		return (-1);
+	}
 	sum_up(&r);
 	return (0);
 }

@@ -4,7 +4,7 @@
 
 . "$(dirname "$0")/../lib.sh"
 need_program git jq
-plan 19
+plan 21
 
 DIR=$T/home/backup
 start_daemon
@@ -61,6 +61,11 @@ is "$(jq -r .files "$T/check.out")" \
 cannot 'where one was not finished, none is begun' sh -c "
     mkdir '$T/home/third.partial' &&
     '$BIN/errandctl' -s '$CONTROL' store backup '$T/home/third'"
+sh -c "trap '' XFSZ; ulimit -f 1
+    '$BIN/errandctl' -s '$CONTROL' store backup '$T/home/full'" 2>"$T/err"
+is "$?" 120 'a backup that cannot be written fails'
+is "$(cat "$T/err")" "errandctl: $T/home/full.partial: it cannot be written: \
+File too large; remove it" 'and says why, once'
 check 'the store serves on' sh -c "cd '$T/home/c1' && '$BIN/errand' run -q \
     -- true"
 

@@ -7,7 +7,7 @@
 . "$TOP/tests/tools/small_store.sh"
 need_root
 small_store 'rewrite-seal=256K'
-plan 56
+plan 60
 start_daemon 'local_tenants = "off"'
 check 'a tenant with a quota' errandctl tenant add alice --store 8M
 check 'and another' errandctl tenant add bob --store 8M
@@ -165,11 +165,19 @@ then
 	rm "$T/disk/ballast"
 	run a -- cksum f
 	is "$rc" 0 'with room again, uploads are taken'
+	dd if=/dev/zero of="$T/disk/ballast" bs=4k 2>/dev/null
+	cannot 'without a byte no new index is made' errandctl store \
+	    rebuild-index
+	like "$(cat "$T/check.out")" \
+	    'disk is full.*make room' 'saying why'
+	check 'the old one stays in its place' wait_for 40 errandctl store stat
+	rm "$T/disk/ballast"
+	is "$(a diff "$J")" 'A made' 'and nothing is lost'
 	stop_daemon
 	umount "$T/disk"
 	trap cleanup EXIT
 else
-	skip 6 'needs a tmpfs'
+	skip 10 'needs a tmpfs'
 fi
 
 done_testing
