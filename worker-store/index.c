@@ -20,6 +20,7 @@
 #include "lib/le.h"
 #include "lib/log.h"
 #include "segs.h"
+#include "stint.h"
 
 /* Room kept free in the map, so that settling and deleting always work. */
 #define RESERVE         (64ULL * 1024 * 1024)
@@ -198,12 +199,16 @@ static int
 commit(struct ix *ix)
 {
 	MDB_txn *txn = ix->wtxn;
-	int err;
+	struct stint s;
+	int rc, err;
 
 	ix->wtxn = NULL;
 	ix->commits++;
 	ix->flushes += COMMIT_FLUSHES;
-	if (done(ix, "commit", mdb_txn_commit(txn)) == 0)
+	stint_begin(&s);
+	rc = done(ix, "commit", mdb_txn_commit(txn));
+	stint_flushed(&s);
+	if (rc == 0)
 		return (0);
 	err = errno;
 	/* Was that the page that names the others?  Only the next one hears. */

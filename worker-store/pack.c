@@ -18,6 +18,7 @@
 #include "lib/log.h"
 #include "lib/objrec.h"
 #include "pack_internal.h"
+#include "stint.h"
 
 #define BUF_LEN         (512U * 1024)
 #define EARLY           (256U * 1024)   /* then the disk may begin */
@@ -380,7 +381,8 @@ pack_rewind(struct packs *ps, uint64_t end)
 int
 pack_sync(struct packs *ps)
 {
-	int saved;
+	struct stint s;
+	int rc, saved;
 
 	if (packs_unsynced(ps) == 0)
 		return (0);
@@ -388,7 +390,10 @@ pack_sync(struct packs *ps)
 		goto err0;
 	CRASH_POINT("pack-written");
 	ps->flushes++;
-	if (!MUTANT("no-data-barrier") && fdatasync(ps->fd) == -1)
+	stint_begin(&s);
+	rc = MUTANT("no-data-barrier") ? 0 : fdatasync(ps->fd);
+	stint_flushed(&s);
+	if (rc == -1)
 		goto err0;
 	CRASH_POINT("pack-synced");
 	ps->synced = ps->written;

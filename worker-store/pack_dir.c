@@ -19,6 +19,7 @@
 #include "lib/log.h"
 #include "lib/size.h"
 #include "pack_internal.h"
+#include "stint.h"
 
 #define SHRINK          (16U * 1024 * 1024)     /* freed at a time */
 
@@ -273,6 +274,18 @@ packs_prune(struct packs *ps, uint32_t open)
 	return (0);
 }
 
+static int
+timed_fsync(int fd)
+{
+	struct stint s;
+	int rc;
+
+	stint_begin(&s);
+	rc = fsync(fd);
+	stint_flushed(&s);
+	return (rc);
+}
+
 int
 packs_begin(struct packs *ps, uint32_t number)
 {
@@ -286,10 +299,10 @@ packs_begin(struct packs *ps, uint32_t number)
 		goto err1;
 	CRASH_POINT("pack-begun");
 	ps->flushes += 2;
-	if (!MUTANT("no-pack-head-sync") && fsync(fd) == -1)
+	if (!MUTANT("no-pack-head-sync") && timed_fsync(fd) == -1)
 		goto err1;
 	CRASH_POINT("pack-head-synced");
-	if (!MUTANT("no-pack-dir-sync") && fsync(ps->dirfd) == -1)
+	if (!MUTANT("no-pack-dir-sync") && timed_fsync(ps->dirfd) == -1)
 		goto err1;
 	CRASH_POINT("pack-dir-synced");
 	io_close(&ps->next_fd);
@@ -330,7 +343,7 @@ packs_remove(struct packs *ps, uint32_t number)
 	if (unlinkat(ps->dirfd, name, 0) == -1 && errno != ENOENT)
 		goto err0;
 	ps->flushes++;
-	if (!MUTANT("no-remove-dirsync") && fsync(ps->dirfd) == -1)
+	if (!MUTANT("no-remove-dirsync") && timed_fsync(ps->dirfd) == -1)
 		goto err0;
 	bury(ps, fd);
 	return (0);

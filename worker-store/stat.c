@@ -46,7 +46,7 @@ packs_fill(struct care *c, const struct pack_sum *s, uint64_t live)
 	    s->bytes - live - heads : 0);
 }
 
-/* Two figures: by the clock, and of the processor. */
+/* By the clock, with and without waiting for flushes; of the processor. */
 static void
 longest_fill(struct care *c, const char *what, const struct stint_longest *l)
 {
@@ -54,6 +54,8 @@ longest_fill(struct care *c, const char *what, const struct stint_longest *l)
 
 	(void)snprintf(name, sizeof(name), "%s_longest_us", what);
 	care_figure(c, name, l->us);
+	(void)snprintf(name, sizeof(name), "%s_longest_own_us", what);
+	care_figure(c, name, l->own_us);
 	(void)snprintf(name, sizeof(name), "%s_longest_cpu_us", what);
 	care_figure(c, name, l->cpu_us);
 }
