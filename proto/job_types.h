@@ -107,6 +107,11 @@ struct job_changes {
 	                           directory, all below is left out uncounted */
 };
 
+/* What is left on a job's own file system when its disk limit counts as
+ * reached: a write of some size has failed by then. */
+#define JOB_DISK_SLACK          (UINT64_C(256) << 10)
+#define JOB_DISK_SLACK_INODES   32
+
 /* What came of one of a job's caches. */
 struct cache_use {
 	char name[LIMIT_NAME + 1];

@@ -24,7 +24,6 @@
 #include "lib/log.h"
 
 #define STOCK           8
-#define SLACK_INODES    32
 #define KNOWN           64      /* sizes; another one is only asked for first */
 #define WAIT_MS         10000   /* for one that is not in stock */
 #define LATE_S          60      /* and has to be formatted, when disks are busy */
@@ -497,9 +496,9 @@ disk_full(const struct disk *d)
 
 	if (d->dir == -1 || fstatfs(d->dir, &sfs) == -1)
 		return (JOB_LIMIT_NONE);
-	if (sfs.f_bavail * DISK_BLOCK <= DISK_SLACK)
+	if (sfs.f_bavail * DISK_BLOCK <= JOB_DISK_SLACK)
 		return (JOB_LIMIT_DISK);
-	return (sfs.f_ffree <= SLACK_INODES ? JOB_LIMIT_INODES :
+	return (sfs.f_ffree <= JOB_DISK_SLACK_INODES ? JOB_LIMIT_INODES :
 	    JOB_LIMIT_NONE);
 }
 

@@ -45,9 +45,10 @@
 #include "lib/chan.h"
 #include "lib/io.h"
 #include "lib/log.h"
+#include "proto/job_types.h"
 
 #define BLOCK           DISK_BLOCK
-#define SLACK           DISK_SLACK
+#define SLACK           JOB_DISK_SLACK
 #define CLASS_FIRST     23                      /* 8 MiB */
 #define CLASS_LAST      40                      /* 1 TiB */
 #define NCLASS          (CLASS_LAST - CLASS_FIRST + 1)

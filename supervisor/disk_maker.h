@@ -23,7 +23,6 @@ struct disk_msg {
 };
 
 #define DISK_BLOCK      UINT64_C(4096)
-#define DISK_SLACK      (UINT64_C(256) << 10)   /* reached before it is full */
 
 /**
  * disk_maker(chan, images):

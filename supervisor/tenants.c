@@ -209,7 +209,7 @@ struct tenant *
 tenants_by_uid(struct tenants *ts, uint32_t uid, struct err *err)
 {
 	struct tenant *t;
-	const char *why;
+	const char *why = NULL;
 
 	TAILQ_FOREACH(t, &ts->list, next)
 		if (!t->gone && has_uid(&t->conf, uid))

@@ -296,10 +296,26 @@ caches_unmake(struct keeper *k)
 	io_close(&upper);
 }
 
+/* Of a disk of its own; then some of what it wrote may be cut short, whether it
+ * saw that or not. */
+static int
+disk_is_full(const struct keeper *k)
+{
+	struct stat ours, host;
+	struct statfs sfs;
+
+	return (fstat(k->data, &ours) == 0 && fstat(k->tenant, &host) == 0 &&
+	    ours.st_dev != host.st_dev && fstatfs(k->data, &sfs) == 0 &&
+	    (sfs.f_bavail * (uint64_t)sfs.f_bsize <= JOB_DISK_SLACK ||
+	    sfs.f_ffree <= JOB_DISK_SLACK_INODES));
+}
+
 /* Why nothing of this job is saved, or NULL. */
 static const char *
-unsaved(const struct job_result *r, char *buf, size_t size)
+unsaved(const struct keeper *k, char *buf, size_t size)
 {
+	const struct job_result *r = &k->result;
+
 	if (!r->ran)
 		return ("the command did not run");
 	if (r->signal != 0)
@@ -311,6 +327,10 @@ unsaved(const struct job_result *r, char *buf, size_t size)
 	else if (r->limit != JOB_LIMIT_NONE)
 		(void)snprintf(buf, size, "the job reached a limit: %s",
 		    job_limit_name(r->limit));
+	else if (disk_is_full(k))
+		return ("its disk was full at the end (--disk)");
+	else if (k->told_to_end)
+		return ("the command was told to end");
 	else if (r->err.code != ERR_NONE)
 		return ("not all went well with the job");
 	else
@@ -472,7 +492,7 @@ caches_save(struct keeper *k)
 	if (k->caches == NULL)
 		return;
 	io_close(&k->viewfd);           /* they are unmounted */
-	why = unsaved(&k->result, buf, sizeof(buf));
+	why = unsaved(k, buf, sizeof(buf));
 	for (i = 0; i < k->caches->n; i++) {
 		if (why == NULL && k->caches->v[i].mounted)
 			make_one(k, i);

@@ -180,6 +180,8 @@ static int
 on_signal(struct keeper *k, const struct job_msg *m)
 {
 
+	if (m->u.signal == SIGTERM)
+		k->told_to_end = 1;
 	if (m->u.signal != SIGKILL) {
 		deliver(k, m->u.signal);
 		return (0);

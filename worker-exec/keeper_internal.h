@@ -92,6 +92,7 @@ struct keeper {
 	int jobdir;             /* this job's, locked, or -1 */
 	int data;               /* where upper and work are, or -1 */
 	uint8_t on_disk;        /* that is a mount of its own */
+	uint8_t told_to_end;    /* a TERM came for it, of a limit or a user */
 	struct treecache_use tree;
 	struct meter meter;     /* of a disk limit that no file system holds */
 };

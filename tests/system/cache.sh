@@ -173,6 +173,8 @@ alice one --cache c=out -- sh -c 'echo bad >out/f; kill -9 $$'
 like "$rc $err" '137 .*cache c was not saved: the command died of signal 9' 'one that dies neither'
 alice one --cache c=out --timeout 1 -- sh -c 'echo bad >out/f; sleep 20'
 like "$err" 'cache c was not saved: the command died' 'nor one whose time is over (CAS-A5)'
+alice one --cache c=out --timeout 1 -- sh -c 'trap "exit 0" TERM; echo bad >out/f; sleep 20 & wait'
+like "$rc $err" '120 .*cache c was not saved: the command was told to end' 'though it ends with 0'
 alice one --cache c=out -- ./none
 like "$rc $err" '127 .*cache c was not saved: the command did not run' 'nor one that is not there'
 alice one --cache c=out -- cat out/f
@@ -353,6 +355,8 @@ if [ -e /dev/loop-control ] && command -v mkfs.ext4 >/dev/null && losetup -f >/d
 	alice one --disk 16M --cache c=out -- sh -c 'head -c 30000000 /dev/zero >out/f'
 	like "$rc $err" 'limit: disk|No space|disk' 'with --disk, what is written to a cache counts'
 	like "$err" 'cache c was not saved' 'and is not saved then'
+	alice one --disk 16M --cache c=out -- sh -c 'head -c 30000000 /dev/zero >out/f; exit 0'
+	like "$rc $err" '120 .*cache c was not saved: its disk was full' 'though the command does not mind'
 	alice one --disk 16M --cache c=out -- sh -c 'cat out/f; cd out; echo d >a; chmod 604 a; touch -d 2003-02-03T04:05:06 a
 	    ln a b; ln -s a l; truncate -s 1G s; echo tail >>s; mkdir e; echo e >e/f; touch -d 2004-02-03T04:05:06 e; mkfifo p'
 	is "$rc $out $(use saved)" '0 end True' 'below it, it is saved from there'
@@ -360,7 +364,7 @@ if [ -e /dev/loop-control ] && command -v mkfs.ext4 >/dev/null && losetup -f >/d
 	is "$(flat "$out")" 'a b e f l s end d e 604 2 1044245106 1075781106 1073741829 tail 4 a ' \
 	    'with modes, times, links and holes'
 else
-	skip 4 'needs loop devices'
+	skip 5 'needs loop devices'
 fi
 
 # --- killed ---
