@@ -19,6 +19,7 @@
 #include "config.h"
 #include "config_brace.h"
 #include "config_defaults.h"
+#include "config_once.h"
 #include "config_range.h"
 #include "images.h"
 #include "lib/io.h"
@@ -27,8 +28,8 @@
 #define CONFIG_MAX      (1 << 20)
 
 /*
- * The only file that knows libconfuse.  Every value is checked while it is
- * parsed, when the library still knows the line it stands on.
+ * Beside config_once.c the only file that knows libconfuse.  Every value is
+ * checked while it is parsed, when the library still knows the line it stands on.
  */
 
 /* The file that is being read; sections do not know it. */
@@ -262,7 +263,7 @@ static const struct check main_checks[] = {
 	{ "stop_timeout", check_duration }, { "client_lease", check_duration },
 	{ "defaults|slots", check_bound }, { "image|path", check_path },
 	CHECKS_LIMITS("defaults"), CHECKS_KEEP("defaults|"),
-	{ NULL, NULL }
+	{ "defaults", NULL }, { NULL, NULL }
 };
 
 static const struct check tenant_checks[] = {
@@ -270,8 +271,29 @@ static const struct check tenant_checks[] = {
 	{ "uids", check_bound }, { "slots", check_bound },
 	{ "net", check_word }, CHECKS_KEEP(""),
 	CHECKS_LIMITS("limits"),
-	{ NULL, NULL }
+	{ "automatic", NULL }, { "limits", NULL }, { NULL, NULL }
 };
+
+/* Those of the file that is being read. */
+static const struct check *checking;
+
+/* Names of settings mean the same wherever they are. */
+static int
+check_any(cfg_t *cfg, cfg_opt_t *opt)
+{
+	const struct check *c;
+	const char *name;
+
+	if (config_once(cfg, opt) == -1)
+		return (-1);
+	for (c = checking; c->opt != NULL; c++) {
+		name = strrchr(c->opt, '|');
+		name = name == NULL ? c->opt : name + 1;
+		if (c->fn != NULL && strcmp(name, cfg_opt_name(opt)) == 0)
+			return (c->fn(cfg, opt));
+	}
+	return (0);
+}
 
 /* A parser for one of the two kinds of file. */
 static cfg_t *
@@ -284,8 +306,9 @@ parser_new(cfg_opt_t *opts, const struct check *checks)
 		return (NULL);
 	}
 	cfg_set_error_function(cfg, on_error);
+	checking = checks;
 	for (; checks->opt != NULL; checks++)
-		cfg_set_validate_func(cfg, checks->opt, checks->fn);
+		cfg_set_validate_func(cfg, checks->opt, check_any);
 	return (cfg);
 }
 
@@ -321,6 +344,7 @@ parse_file(cfg_t *cfg, const char *path)
 		return (-1);
 	}
 	reading = path;
+	config_once_reset();
 	switch (cfg_parse(cfg, path)) {
 	case CFG_SUCCESS:
 		return (braces_check(path));

@@ -74,6 +74,15 @@ wrong 'defaults {' ':5: the section that begins here has no end'
 wrong 'image "a" { # }
 path = "/"' ':5: the section that begins here has no end'
 wrong 'defaults { disk = 10 }' ':5: disk = 10 is out of range; write 1M to 512G'
+wrong 'slots = 3
+idle_workers = 2
+slots = 4' ':7: slots is given a second time, after line 5; keep one'
+wrong 'defaults { slots = 3
+slots = 3 }' ':6: slots is given a second time, after line 5; keep one'
+wrong 'defaults { slots = 3 }
+defaults { pids = 30 }' ':6: defaults is given a second time, after line 5; keep one'
+wrong 'image "a" { path = "/"
+path = "/usr" }' ':6: path is given a second time, after line 5'
 wrong 'worker_dir = "/nonexistent"' 'errand-store cannot be executed there'
 wrong 'cgroup_root = "/nonexist"' 'cgroup_root = /nonexist: .*make that group'
 wrong "run_dir = \"/tmp/$(printf '%0100d' 0)\"" 'choose a shorter run_dir'
