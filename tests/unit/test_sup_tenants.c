@@ -246,6 +246,16 @@ test_files(void **state)
 	put("c.conf", "pids = 5\n");
 	put("a.conf", "uids = {7}\n");
 	reload_refuses(ts, "no such option 'pids'");
+	/* A list may have any length, and go on; it is there once. */
+	put("a.conf", "uids = {7}\nuids = {7}\n");
+	reload_refuses(ts, "a.conf:2: uids is given a second time, after "
+	    "line 1");
+	put("a.conf", "uids = {7,\n10,\n11}\nuids = {7, 12}\n");
+	reload_refuses(ts, "a.conf:4: uids is given a second time");
+	put("a.conf", "uids = {7,\n10,\n11}\nuids += {12}\n");
+	assert_int_equal(tenants_reload(ts), 0);
+	assert_null(tenants_refused(ts, "a"));
+	put("a.conf", "uids = {7}\n");
 	assert_null(tenants_by_name(ts, "c"));
 
 	/* Whose file it is is not known, so nobody new is let in. */
