@@ -9,10 +9,20 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <sodium.h>
-
 #include "joblog.h"
+#include "joblog_digest.h"
 #include "le.h"
+
+#define FRAME           (JOBLOG_HEAD + JOBLOG_PIECE)    /* the longest */
+
+/* So many blocks are hashed side by side. */
+#define BLOCKS          8
+
+/*
+ * Less than BLOCKS blocks wait to be hashed, and one call may bring as many
+ * again.  Of this, memory is only what output has touched.
+ */
+#define BUF_SIZE        (BLOCKS * JOBLOG_BLOCK + JOBLOG_PIECES * FRAME)
 
 /* The end of a stream, once the head of the log is full. */
 struct tail {
@@ -23,10 +33,13 @@ struct tail {
 
 /*
  * Invariants:
- *  1. The file holds whole frames, file_bytes long, and hash has seen exactly
- *     these; unless broken, when it has a torn end that could not be cut off.
- *  2. Once kept has reached cap, nothing goes to the file before the end.
- *  3. seen[i] = what is in the file + tails[i].len + dropped[i], for each
+ *  1. The file holds whole frames, file_bytes long; unless broken, when it has
+ *     a torn end that could not be cut off.
+ *  2. The last ${have} of these bytes are in buf, and hash has seen exactly
+ *     those before.  They are fewer than BLOCKS blocks between two calls, and
+ *     begin where a block does.
+ *  3. Once kept has reached cap, nothing goes to the file before the end.
+ *  4. seen[i] = what is in the file + tails[i].len + dropped[i], for each
  *     stream i + 1.
  */
 struct joblog_writer {
@@ -38,23 +51,10 @@ struct joblog_writer {
 	uint64_t seen[2];
 	uint64_t dropped[2];
 	struct tail tails[2];
-	crypto_generichash_blake2b_state hash;
+	struct joblog_digest hash;
+	uint8_t *buf;
+	size_t have;
 };
-
-static int
-hash_init(crypto_generichash_blake2b_state *hash)
-{
-	uint8_t person[crypto_generichash_blake2b_PERSONALBYTES] =
-	    "errand.log";
-
-	/* Without this, libsodium hashes at half the speed. */
-	if (sodium_init() == -1) {
-		errno = ENOSYS;
-		return (-1);
-	}
-	return (crypto_generichash_blake2b_init_salt_personal(hash, NULL, 0,
-	    32, NULL, person));
-}
 
 struct joblog_writer *
 joblog_writer_new(int fd, uint64_t cap)
@@ -63,13 +63,17 @@ joblog_writer_new(int fd, uint64_t cap)
 
 	if ((w = calloc(1, sizeof(*w))) == NULL)
 		goto err0;
-	if (hash_init(&w->hash) == -1)
+	if ((w->buf = malloc(BUF_SIZE)) == NULL)
 		goto err1;
+	if (joblog_digest_init(&w->hash) == -1)
+		goto err2;
 	w->fd = fd;
 	w->cap = cap;
 
 	return (w);
 
+err2:
+	free(w->buf);
 err1:
 	free(w);
 err0:
@@ -83,6 +87,7 @@ joblog_writer_free(struct joblog_writer *w)
 		return;
 	free(w->tails[0].ring);
 	free(w->tails[1].ring);
+	free(w->buf);
 	free(w);
 }
 
@@ -92,67 +97,104 @@ joblog_bytes(const struct joblog_writer *w)
 	return (w->kept);
 }
 
-/* All of both parts, or -1 with errno. */
-static int
-write_parts(int fd, struct iovec *iov)
+/* Payload number ${i} of those behind what is there. */
+static uint8_t *
+piece_at(const struct joblog_writer *w, size_t i)
 {
-	ssize_t n;
-
-	while (iov[0].iov_len + iov[1].iov_len > 0) {
-		if ((n = writev(fd, iov, 2)) == -1) {
-			if (errno == EINTR)
-				continue;
-			return (-1);
-		}
-		if ((size_t)n < iov[0].iov_len) {
-			iov[0].iov_base = (uint8_t *)iov[0].iov_base + n;
-			iov[0].iov_len -= (size_t)n;
-			continue;
-		}
-		n -= (ssize_t)iov[0].iov_len;
-		iov[0].iov_len = 0;
-		iov[1].iov_base = (uint8_t *)iov[1].iov_base + n;
-		iov[1].iov_len -= (size_t)n;
-	}
-	return (0);
+	return (w->buf + w->have + i * FRAME + JOBLOG_HEAD);
 }
 
-/* Take back what was written of a frame, so that a full disk spoils nothing. */
+/* Hash whole blocks when they are many, or whatever is left. */
 static void
-cut_torn(struct joblog_writer *w)
+digest(struct joblog_writer *w, int last)
+{
+	size_t n = last ? w->have : w->have - w->have % JOBLOG_BLOCK;
+
+	if (!last && n < BLOCKS * JOBLOG_BLOCK)
+		return;
+	joblog_digest_add(&w->hash, w->buf, n);
+	w->have -= n;
+	memmove(w->buf, w->buf + n, w->have);
+}
+
+/*
+ * Take back what was written of a frame, so that a full disk spoils nothing.
+ * ${whole} bytes of frames are good.
+ */
+static void
+cut_torn(struct joblog_writer *w, size_t whole)
 {
 	int save = errno;
 
-	if (ftruncate(w->fd, (off_t)w->file_bytes) == -1)
+	if (ftruncate(w->fd, (off_t)(w->file_bytes + whole)) == -1)
 		w->broken = 1;
 	errno = save;
 }
 
-/* Append one frame of at most JOBLOG_PIECE bytes. */
-static int
-put_frame(struct joblog_writer *w, uint8_t stream, const uint8_t *buf,
-    size_t len)
+/*
+ * Append ${len} bytes of frames, all but the last of full length, from behind
+ * what is there.  Returns how many are in the file now: whole frames, and not
+ * all when errno is set.
+ */
+static size_t
+append(struct joblog_writer *w, size_t len)
 {
-	uint8_t head[JOBLOG_HEAD] = { stream };
-	struct iovec iov[2] = {
-		{ head, sizeof(head) },
-		{ (void *)(uintptr_t)buf, len },
-	};
+	size_t done = 0;
+	ssize_t n;
 
 	if (w->broken) {
 		errno = EIO;
-		return (-1);
+		return (0);
 	}
-	le_put32(head + 4, (uint32_t)len);
-	if (write_parts(w->fd, iov) == -1) {
-		cut_torn(w);
-		return (-1);
+	while (done < len) {
+		n = write(w->fd, w->buf + w->have + done, len - done);
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n == -1) {
+			done -= done % FRAME;
+			cut_torn(w, done);
+			break;
+		}
+		done += (size_t)n;
 	}
-	(void)crypto_generichash_blake2b_update(&w->hash, head, sizeof(head));
-	(void)crypto_generichash_blake2b_update(&w->hash, buf, len);
-	w->file_bytes += sizeof(head) + len;
+	w->have += done;
+	w->file_bytes += done;
+	return (done);
+}
+
+/*
+ * Append ${len} bytes of payload that lie at their places behind what is there.
+ * Returns how many are in the file now; not all when errno is set.
+ */
+static size_t
+put_pieces(struct joblog_writer *w, uint8_t stream, size_t len)
+{
+	size_t i, n, left, done, frames = (len + JOBLOG_PIECE - 1) /
+	    JOBLOG_PIECE;
+	uint8_t *head;
+
+	for (i = 0, left = len; i < frames; i++, left -= n) {
+		n = left < JOBLOG_PIECE ? left : JOBLOG_PIECE;
+		head = piece_at(w, i) - JOBLOG_HEAD;
+		memset(head, 0, JOBLOG_HEAD);
+		head[0] = stream;
+		le_put32(head + 4, (uint32_t)n);
+	}
+	done = append(w, len + frames * JOBLOG_HEAD);
+	done -= (done + FRAME - 1) / FRAME * JOBLOG_HEAD;
 	if (stream != JOBLOG_MARKER)
-		w->kept += len;
+		w->kept += done;
+	return (done);
+}
+
+/* Append one frame of at most JOBLOG_PIECE bytes.  0 or -1. */
+static int
+put_frame(struct joblog_writer *w, uint8_t stream, const void *buf, size_t len)
+{
+	memcpy(piece_at(w, 0), buf, len);
+	if (put_pieces(w, stream, len) < len)
+		return (-1);
+	digest(w, 0);
 	return (0);
 }
 
@@ -186,6 +228,62 @@ tail_put(struct joblog_writer *w, uint8_t stream, const uint8_t *buf,
 	return (0);
 }
 
+void
+joblog_room(const struct joblog_writer *w, struct iovec iov[JOBLOG_PIECES])
+{
+	size_t i;
+
+	for (i = 0; i < JOBLOG_PIECES; i++) {
+		iov[i].iov_base = piece_at(w, i);
+		iov[i].iov_len = JOBLOG_PIECE;
+	}
+}
+
+/*
+ * What is over the cap, of the pieces that begin at ${w->buf + at}: from byte
+ * ${from} of their payload to ${len}.
+ */
+static int
+put_rest(struct joblog_writer *w, uint8_t stream, size_t at, size_t from,
+    size_t len)
+{
+	const uint8_t *p;
+	size_t n;
+	int rc = 0;
+
+	for (; from < len; from += n) {
+		p = w->buf + at + from / JOBLOG_PIECE * FRAME + JOBLOG_HEAD;
+		n = JOBLOG_PIECE - from % JOBLOG_PIECE;
+		if (n > len - from)
+			n = len - from;
+		if (tail_put(w, stream, p + from % JOBLOG_PIECE, n) == -1)
+			rc = -1;
+	}
+	return (rc);
+}
+
+int
+joblog_add(struct joblog_writer *w, uint8_t stream, size_t len)
+{
+	size_t fit = len, at = w->have, done;
+	int rc = 0;
+
+	if (stream != JOBLOG_STDOUT && stream != JOBLOG_STDERR) {
+		errno = EINVAL;
+		return (-1);
+	}
+	w->seen[stream - 1] += len;
+	if (fit > w->cap - w->kept)
+		fit = (size_t)(w->cap - w->kept);
+	if (fit > 0 && (done = put_pieces(w, stream, fit)) < fit) {
+		w->dropped[stream - 1] += len - done;
+		rc = -1;
+	} else
+		rc = put_rest(w, stream, at, fit, len);
+	digest(w, 0);
+	return (rc);
+}
+
 int
 joblog_write(struct joblog_writer *w, uint8_t stream, const void *data,
     size_t len)
@@ -193,23 +291,13 @@ joblog_write(struct joblog_writer *w, uint8_t stream, const void *data,
 	const uint8_t *buf = data;
 	size_t n;
 
-	if (stream != JOBLOG_STDOUT && stream != JOBLOG_STDERR) {
-		errno = EINVAL;
-		return (-1);
-	}
-	w->seen[stream - 1] += len;
-	while (len > 0 && w->kept < w->cap) {
+	for (; len > 0; buf += n, len -= n) {
 		n = len < JOBLOG_PIECE ? len : JOBLOG_PIECE;
-		if (n > w->cap - w->kept)
-			n = (size_t)(w->cap - w->kept);
-		if (put_frame(w, stream, buf, n) == -1) {
-			w->dropped[stream - 1] += len;
+		memcpy(piece_at(w, 0), buf, n);
+		if (joblog_add(w, stream, n) == -1)
 			return (-1);
-		}
-		buf += n;
-		len -= n;
 	}
-	return (len == 0 ? 0 : tail_put(w, stream, buf, len));
+	return (0);
 }
 
 /* Straighten a full ring into the file. */
@@ -244,7 +332,7 @@ put_marker(struct joblog_writer *w)
 	n = snprintf(text, sizeof(text), "errand: the log was full: %" PRIu64
 	    " bytes of stdout and %" PRIu64 " bytes of stderr are missing here",
 	    w->dropped[0], w->dropped[1]);
-	return (put_frame(w, JOBLOG_MARKER, (const uint8_t *)text, (size_t)n));
+	return (put_frame(w, JOBLOG_MARKER, text, (size_t)n));
 }
 
 int
@@ -259,10 +347,11 @@ joblog_finish(struct joblog_writer *w, struct joblog_sum *sum)
 		return (-1);
 	if (w->file_bytes > 0 && fdatasync(w->fd) == -1)
 		return (-1);
+	digest(w, 1);
 	sum->bytes = w->kept;
 	sum->stdout_bytes = w->seen[0];
 	sum->stderr_bytes = w->seen[1];
 	sum->file_bytes = w->file_bytes;
-	return (crypto_generichash_blake2b_final(&w->hash, sum->digest,
-	    sizeof(sum->digest)));
+	joblog_digest_final(&w->hash, sum->digest);
+	return (0);
 }

@@ -24,14 +24,32 @@
 /*
  * Writer: caps the file.  Beyond ${cap} payload bytes it keeps only the last
  * JOBLOG_TAIL bytes of each stream, in memory, and joblog_finish appends them.
+ * It uses a MiB of memory for a long log.
  */
 #define JOBLOG_TAIL     65536
+#define JOBLOG_PIECES   8       /* frames that are added at once, at most */
 struct joblog_writer;
+struct iovec;
 
 struct joblog_writer *joblog_writer_new(int fd, uint64_t cap);
 void joblog_writer_free(struct joblog_writer *);
 
-/* Append output.  Return 0, or -1 with errno (ENOSPC, EIO). */
+/**
+ * joblog_room(w, iov):
+ * Where the next output may be read to: JOBLOG_PIECES pieces of JOBLOG_PIECE
+ * bytes, good until the next call on ${w}.
+ */
+void joblog_room(const struct joblog_writer *, struct iovec [JOBLOG_PIECES]);
+
+/**
+ * joblog_add(w, stream, len):
+ * Append the ${len} bytes that were read to there, the pieces in their order.
+ * Return 0, or -1 with errno (ENOSPC, EIO); then what is in the file is whole
+ * frames, and the rest counts as missing.
+ */
+int joblog_add(struct joblog_writer *, uint8_t stream, size_t len);
+
+/* The same of output that lies elsewhere.  Ends at the first fault. */
 int joblog_write(struct joblog_writer *, uint8_t stream, const void *,
     size_t);
 
@@ -41,8 +59,7 @@ struct joblog_sum {
 	uint64_t stderr_bytes;
 	uint64_t file_bytes;    /* length of the file */
 	int truncated;
-	uint8_t digest[32];     /* BLAKE2b-256 of the file, personal
-				 * "errand.log" */
+	uint8_t digest[32];     /* of the file: lib/joblog_digest.h */
 };
 
 /* Kept payload bytes so far. */

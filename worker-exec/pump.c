@@ -2,10 +2,11 @@
  * Reads the command's two output pipes and appends to its log.  The form of the
  * log is in lib/joblog.c.
  */
+#include <sys/uio.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,7 +14,7 @@
 #include "lib/joblog.h"
 #include "pump.h"
 
-#define PIECE           JOBLOG_PIECE
+#define PIPE_SMALL      65536           /* as the kernel makes them */
 #define PIPE_BIG        (1024 * 1024)
 
 int
@@ -22,18 +23,8 @@ pump_init(struct pump *p, int log, uint64_t cap)
 
 	memset(p, 0, sizeof(*p));
 	p->fd[0] = p->fd[1] = -1;
-	if ((p->buf = malloc(PIECE)) == NULL)
-		goto err0;
-	if ((p->log = joblog_writer_new(log,
-	    cap == 0 ? UINT64_MAX : cap)) == NULL)
-		goto err1;
-	return (0);
-
-err1:
-	free(p->buf);
-	p->buf = NULL;
-err0:
-	return (-1);
+	p->log = joblog_writer_new(log, cap == 0 ? UINT64_MAX : cap);
+	return (p->log == NULL ? -1 : 0);
 }
 
 void
@@ -43,7 +34,6 @@ pump_done(struct pump *p)
 	io_close(&p->fd[0]);
 	io_close(&p->fd[1]);
 	joblog_writer_free(p->log);
-	free(p->buf);
 }
 
 /* A pipe that was full once will be again: fewer, larger turns then. */
@@ -61,21 +51,23 @@ void
 pump_read(struct pump *p, int i)
 {
 	static const uint8_t streams[] = { JOBLOG_STDOUT, JOBLOG_STDERR };
+	struct iovec iov[JOBLOG_PIECES];
 	ssize_t n;
 
 	if (p->fd[i] == -1)
 		return;
-	n = read(p->fd[i], p->buf, PIECE);
+	joblog_room(p->log, iov);
+	n = readv(p->fd[i], iov, JOBLOG_PIECES);
 	if (n == -1 && (errno == EINTR || errno == EAGAIN))
 		return;
 	if (n <= 0) {
 		io_close(&p->fd[i]);
 		return;
 	}
-	if (n == PIECE)
+	if (n >= PIPE_SMALL)
 		enlarge(p, i);
 	if (p->failed == 0 &&
-	    joblog_write(p->log, streams[i], p->buf, (size_t)n) == -1)
+	    joblog_add(p->log, streams[i], (size_t)n) == -1)
 		p->failed = errno;
 }
 

@@ -15,7 +15,6 @@ struct pump {
 	int big[2];             /* the pipe was made larger */
 	struct joblog_writer *log;
 	int failed;             /* errno of the first write that failed */
-	uint8_t *buf;
 };
 
 /* ${log} is an append-only file, ${cap} its most payload.  0 or -1. */

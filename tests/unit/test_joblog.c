@@ -19,6 +19,7 @@
 #include <sodium.h>
 
 #include "lib/joblog.h"
+#include "lib/joblog_digest.h"
 #include "lib/le.h"
 
 #define NO_CAP          UINT64_MAX
@@ -27,28 +28,29 @@ static int fd;
 static uint8_t *big;
 static const size_t big_len = 1024 * 1024;
 
-/* How many bytes writev may still write before the disk is full; -1: all. */
+/* How many bytes write may still write before the disk is full; -1: all. */
 static ssize_t disk_left = -1;
+static size_t most = SIZE_MAX;  /* and how many at once */
 static int syncs;
 
-ssize_t __real_writev(int, const struct iovec *, int);
+ssize_t __real_write(int, const void *, size_t);
 int __real_fdatasync(int);
 
 ssize_t
-__wrap_writev(int to, const struct iovec *iov, int n)
+__wrap_write(int to, const void *buf, size_t n)
 {
-	struct iovec one = iov[0].iov_len > 0 ? iov[0] : iov[n - 1];
-
-	if (disk_left == -1)
-		return (__real_writev(to, iov, n));
 	if (disk_left == 0) {
 		errno = ENOSPC;
 		return (-1);
 	}
-	if (one.iov_len > (size_t)disk_left)
-		one.iov_len = (size_t)disk_left;
-	disk_left -= (ssize_t)one.iov_len;
-	return (__real_writev(to, &one, 1));
+	if (n > most)
+		n = most;
+	if (disk_left != -1) {
+		if (n > (size_t)disk_left)
+			n = (size_t)disk_left;
+		disk_left -= (ssize_t)n;
+	}
+	return (__real_write(to, buf, n));
 }
 
 int
@@ -65,6 +67,7 @@ setup(void **arg)
 
 	(void)arg;
 	disk_left = -1;
+	most = SIZE_MAX;
 	syncs = 0;
 	if ((fd = memfd_create("joblog", MFD_CLOEXEC)) == -1 ||
 	    (big = malloc(big_len)) == NULL)
@@ -92,18 +95,39 @@ file_size(void)
 	return (st.st_size);
 }
 
+/* The digest as it is defined, block after block, by libsodium alone. */
+static void
+plain_digest(const uint8_t *all, size_t len, uint8_t digest[32])
+{
+	static const uint8_t whole[16] = "errand.log";
+	static const uint8_t block[16] = "errand.logblock";
+	uint8_t leaf[32], n[8];
+	crypto_generichash_blake2b_state st;
+	size_t at;
+
+	crypto_generichash_blake2b_init_salt_personal(&st, NULL, 0, 32, NULL,
+	    whole);
+	for (at = 0; at < len; at += 65536) {
+		crypto_generichash_blake2b_salt_personal(leaf, 32, all + at,
+		    len - at < 65536 ? len - at : 65536, NULL, 0, NULL, block);
+		crypto_generichash_blake2b_update(&st, leaf, 32);
+	}
+	le_put64(n, len);
+	crypto_generichash_blake2b_update(&st, n, 8);
+	crypto_generichash_blake2b_final(&st, digest, 32);
+}
+
 /* The sum agrees with the file. */
 static void
 check_sum(const struct joblog_sum *sum)
 {
-	uint8_t person[16] = "errand.log", digest[32], *all;
+	uint8_t digest[32], *all;
 	size_t len = (size_t)file_size();
 
 	assert_int_equal(sum->file_bytes, len);
 	assert_non_null(all = malloc(len + 1));
 	assert_int_equal(pread(fd, all, len, 0), len);
-	crypto_generichash_blake2b_salt_personal(digest, 32, all, len, NULL, 0,
-	    NULL, person);
+	plain_digest(all, len, digest);
 	assert_memory_equal(digest, sum->digest, 32);
 	free(all);
 }
@@ -301,6 +325,152 @@ test_full(void **arg)
 	assert_memory_equal(a, big, 200);
 }
 
+/* Put ${len} bytes of big where the next output is read to, and add them. */
+static int
+add(struct joblog_writer *w, uint8_t stream, size_t at, size_t len)
+{
+	struct iovec iov[JOBLOG_PIECES];
+	size_t i, n, done;
+
+	joblog_room(w, iov);
+	for (i = done = 0; done < len; i++, done += n) {
+		assert_in_range(i, 0, JOBLOG_PIECES - 1);
+		n = len - done < iov[i].iov_len ? len - done : iov[i].iov_len;
+		memcpy(iov[i].iov_base, big + at + done, n);
+	}
+	return (joblog_add(w, stream, len));
+}
+
+/*
+ * Several frames at once, as they come out of a full pipe, are the same log as
+ * the same bytes in any other way; and so is their digest.
+ */
+static void
+test_pieces(void **arg)
+{
+	static const size_t steps[] = { 1000, 65535, 65536, 65537, 131072,
+	    300000, JOBLOG_PIECES * JOBLOG_PIECE };
+	uint8_t *a = malloc(big_len), *out[2] = { a, a };
+	struct joblog_writer *w;
+	struct joblog_sum sum;
+	size_t len[2], i, at, n;
+
+	(void)arg;
+	for (i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		assert_int_equal(ftruncate(fd, 0), 0);
+		assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+		most = i % 2 == 0 ? SIZE_MAX : 70001;
+		w = joblog_writer_new(fd, NO_CAP);
+		for (at = 0; at < big_len; at += n) {
+			n = big_len - at < steps[i] ? big_len - at : steps[i];
+			assert_int_equal(add(w, JOBLOG_STDOUT, at, n), 0);
+			/* At once there for whoever follows. */
+			assert_true((size_t)file_size() > at + n);
+		}
+		assert_int_equal(joblog_finish(w, &sum), 0);
+		joblog_writer_free(w);
+		check_sum(&sum);
+		assert_int_equal(read_all(0, 65536, out, len), big_len);
+		assert_memory_equal(a, big, big_len);
+	}
+	free(a);
+}
+
+/* The cap, and a full disk, in the midst of several frames. */
+static void
+test_pieces_cut(void **arg)
+{
+	const size_t frame = JOBLOG_HEAD + JOBLOG_PIECE, all = 300000;
+	uint8_t *a = malloc(big_len), *out[2] = { a, a };
+	struct joblog_writer *w;
+	struct joblog_sum sum;
+	size_t len[2], i;
+
+	(void)arg;
+	w = joblog_writer_new(fd, 100000);
+	assert_int_equal(add(w, JOBLOG_STDERR, 0, all), 0);
+	assert_int_equal(joblog_bytes(w), 100000);
+	assert_int_equal(joblog_finish(w, &sum), 0);
+	joblog_writer_free(w);
+	check_sum(&sum);
+	assert_int_equal(sum.stderr_bytes, all);
+	assert_int_equal(read_all(0, 70000, out, len), 100000 + JOBLOG_TAIL);
+	assert_memory_equal(a, big, 100000);
+	assert_memory_equal(a + 100000, big + all - JOBLOG_TAIL, JOBLOG_TAIL);
+
+	for (i = 0; i <= 3; i++) {
+		assert_int_equal(ftruncate(fd, 0), 0);
+		assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+		w = joblog_writer_new(fd, NO_CAP);
+		disk_left = (ssize_t)(i * frame + (i == 0 ? 0 : i * 100));
+		assert_int_equal(add(w, JOBLOG_STDOUT, 0, all), -1);
+		assert_int_equal(errno, ENOSPC);
+		assert_int_equal(file_size(), i * frame);
+		disk_left = -1;
+		lseek(fd, 0, SEEK_END);
+		assert_int_equal(add(w, JOBLOG_STDOUT, 7, 100), 0);
+		assert_int_equal(joblog_finish(w, &sum), 0);
+		joblog_writer_free(w);
+		check_sum(&sum);
+		assert_int_equal(sum.bytes, i * JOBLOG_PIECE + 100);
+		assert_int_equal(sum.stdout_bytes, all + 100);
+		assert_int_equal(sum.truncated, 1);
+		assert_int_equal(read_all(0, 65536, out, len), sum.bytes);
+		assert_memory_equal(a, big, i * JOBLOG_PIECE);
+	}
+	free(a);
+}
+
+/*
+ * Of the definition, by another program's BLAKE2b (hashlib of Python): files of
+ * none, one and just over one and nine blocks.
+ */
+static void
+test_digest(void **arg)
+{
+	static const struct {
+		size_t len;
+		const char *hex;
+	} want[] = {
+		{ 0, "9da8f02c2a63d61ea2c388bfe28ea1ae"
+		    "c9f55ff020261b729356e75e040cdef3" },
+		{ 1, "d5a18ae43fa585189791c5b2587750e0"
+		    "507a6228cb29557bc7cc972c745eb6f6" },
+		{ 65536, "0b0139e4909c81facdf8faa7f613f67d"
+		    "a1923d9aa9962de0ee2fa57d6dc9fd1c" },
+		{ 65537, "011d0a91e708f8134cd4e158777879dd"
+		    "4583f52b8963ec667e3256101707884f" },
+		{ 589825, "2a90da50b4de8344c2b4541a61fa4d31"
+		    "7b5a780d878d0d891342a54501ad6745" },
+		{ 1048576, "b63dadfc32af82d997938b649c6fa9c8"
+		    "7b77dd2beb1f8d00fe8e00bea74393fd" },
+	};
+	struct joblog_digest d;
+	uint8_t got[32], plain[32], bin[32];
+	size_t i, at;
+
+	(void)arg;
+	for (i = 0; i < big_len; i++)
+		big[i] = (uint8_t)(i * i >> 7);
+	for (i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		assert_int_equal(sodium_hex2bin(bin, 32, want[i].hex, 64, NULL,
+		    NULL, NULL), 0);
+		plain_digest(big, want[i].len, plain);
+		assert_memory_equal(plain, bin, 32);
+		assert_int_equal(joblog_digest_init(&d), 0);
+		joblog_digest_add(&d, big, want[i].len);
+		joblog_digest_final(&d, got);
+		assert_memory_equal(got, bin, 32);
+		/* And a block at a time. */
+		assert_int_equal(joblog_digest_init(&d), 0);
+		for (at = 0; at < want[i].len; at += JOBLOG_BLOCK)
+			joblog_digest_add(&d, big + at, want[i].len - at <
+			    JOBLOG_BLOCK ? want[i].len - at : JOBLOG_BLOCK);
+		joblog_digest_final(&d, got);
+		assert_memory_equal(got, bin, 32);
+	}
+}
+
 /* Any offset gives the rest of what offset 0 gives. */
 static void
 test_offsets(void **arg)
@@ -473,7 +643,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_plain), T(test_empty), T(test_cap), T(test_cap_just),
 		T(test_tails), T(test_full), T(test_offsets), T(test_follow),
-		T(test_hostile), T(test_speed),
+		T(test_hostile), T(test_pieces), T(test_pieces_cut),
+		T(test_digest), T(test_speed),
 	};
 
 	return (cmocka_run_group_tests(tests, NULL, NULL));
