@@ -12,6 +12,7 @@
 #include "joblog.h"
 #include "joblog_digest.h"
 #include "le.h"
+#include "writeout.h"
 
 #define FRAME           (JOBLOG_HEAD + JOBLOG_PIECE)    /* the longest */
 
@@ -51,6 +52,7 @@ struct joblog_writer {
 	uint64_t seen[2];
 	uint64_t dropped[2];
 	struct tail tails[2];
+	struct writeout out;
 	struct joblog_digest hash;
 	uint8_t *buf;
 	size_t have;
@@ -69,6 +71,7 @@ joblog_writer_new(int fd, uint64_t cap)
 		goto err2;
 	w->fd = fd;
 	w->cap = cap;
+	writeout_init(&w->out, fd);
 
 	return (w);
 
@@ -281,6 +284,8 @@ joblog_add(struct joblog_writer *w, uint8_t stream, size_t len)
 	} else
 		rc = put_rest(w, stream, at, fit, len);
 	digest(w, 0);
+	if (rc == 0)
+		writeout_grew(&w->out, w->file_bytes);
 	return (rc);
 }
 
@@ -347,6 +352,7 @@ joblog_finish(struct joblog_writer *w, struct joblog_sum *sum)
 		return (-1);
 	if (w->file_bytes > 0 && fdatasync(w->fd) == -1)
 		return (-1);
+	writeout_done(&w->out, w->file_bytes);
 	digest(w, 1);
 	sum->bytes = w->kept;
 	sum->stdout_bytes = w->seen[0];

@@ -24,7 +24,8 @@
 /*
  * Writer: caps the file.  Beyond ${cap} payload bytes it keeps only the last
  * JOBLOG_TAIL bytes of each stream, in memory, and joblog_finish appends them.
- * It uses a MiB of memory for a long log.
+ * It hands a long log to the disk while it grows (lib/writeout.h) and uses a
+ * MiB of memory for one.
  */
 #define JOBLOG_TAIL     65536
 #define JOBLOG_PIECES   8       /* frames that are added at once, at most */

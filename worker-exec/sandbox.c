@@ -173,9 +173,12 @@ static const struct sandbox_rule late_rules[] = {
 	IF32(ioctl, 1, TIOCLINUX, SANDBOX_ERRNO, EPERM),
 	A(ioctl),
 
+	/* A long log is handed to the disk early: lib/writeout.c. */
+	A(sync_file_range), A(fadvise64),
+
 	/* Files. */
 	A(open), A(openat), A(openat2), A(lseek), A(pread64), A(pwrite64),
-	A(copy_file_range), A(ftruncate), A(fallocate), A(fadvise64),
+	A(copy_file_range), A(ftruncate), A(fallocate),
 	A(fdatasync), A(fsync), A(syncfs), A(flock), A(stat), A(lstat), A(fstat),
 	A(newfstatat), A(statx), A(fstatfs), A(statfs), A(access),
 	A(faccessat), A(faccessat2), A(readlink), A(readlinkat), A(getdents64),

@@ -109,6 +109,8 @@ work(void)
 	    mkdirat(d, "b", 0700) == 0 &&
 	    (fd = open(from, O_RDWR | O_CREAT, 0600)) != -1 &&
 	    write(fd, "x", 1) == 1 && ftruncate(fd, 0) == 0 &&
+	    sync_file_range(fd, 0, 1, SYNC_FILE_RANGE_WRITE) == 0 &&
+	    posix_fadvise(fd, 0, 1, POSIX_FADV_DONTNEED) == 0 &&
 	    fdatasync(fd) == 0 && rename(from, to) == 0 &&
 	    unlink(to) == 0 && unlinkat(d, "a", AT_REMOVEDIR) == 0 &&
 	    unlinkat(d, "b", AT_REMOVEDIR) == 0 &&
