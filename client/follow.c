@@ -2,6 +2,7 @@
  * Follows a job.  Writes its output to stdout and stderr; touches no file.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@
 #define RECONNECT_US    60000000ULL
 #define RECONNECT_MS    200
 #define HANG_UP_US      2000000ULL
+#define PIPE_BIG        (1024 * 1024)
 
 static int
 on_ignored(void *cookie, const struct frame *f)
@@ -65,6 +67,24 @@ grow_refs(struct follow *f, size_t len)
 	return (0);
 }
 
+/*
+ * Output that comes in whole slices is a flood.  A pipe of 64 KiB that it goes
+ * into is full all the time, and its two ends take turns for every few KiB; one
+ * that somebody made larger still is left as it is.
+ */
+static void
+widen(struct follow *f, int fd, size_t len)
+{
+	const int which = fd == STDOUT_FILENO ? FOLLOW_STDOUT : FOLLOW_STDERR;
+	int size;
+
+	if (len < FRAME_SLICE || (f->widened & which) != 0)
+		return;
+	f->widened |= which;
+	if ((size = fcntl(fd, F_GETPIPE_SZ)) != -1 && size < PIPE_BIG)
+		(void)fcntl(fd, F_SETPIPE_SZ, PIPE_BIG);
+}
+
 /* Write one piece of output, less what the user asked to leave out. */
 static void
 show(struct follow *f, int fd, const uint8_t *p, size_t len)
@@ -83,6 +103,7 @@ show(struct follow *f, int fd, const uint8_t *p, size_t len)
 	    (fd == STDERR_FILENO && (f->show & FOLLOW_STDERR) == 0))
 		return;
 	progress_clear();
+	widen(f, fd, len);
 	if (io_write(fd, p, len) == 0)
 		return;
 	if (errno != EPIPE) {

@@ -52,6 +52,7 @@ struct follow {
 	int tty;                /* our terminal is the job's */
 	int unwritten;          /* some of the output could not be written */
 	int broken_pipe;        /* nobody reads our output any more */
+	int widened;            /* enum follow_show: pipes that were */
 	void (*on_state)(struct follow *);
 	void *cookie;
 };

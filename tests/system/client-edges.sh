@@ -78,6 +78,38 @@ mkfifo "$T/fifo2"
 { errand logs "$K" 2>"$T/err"; echo $? >"$T/rc"; } | head -n 1 >/dev/null
 is "$(cat "$T/rc")" 141 'for logs as well'
 
+# --- the pipe that a flood goes into ---
+
+cat >"$T/pipe.py" <<'E'
+# The size of the pipe that a job's output went into: before and after.
+import fcntl, os, subprocess, sys
+SET, GET = 1031, 1032
+r, w = os.pipe()
+try:
+    fcntl.fcntl(w, SET, int(sys.argv[1]))
+except PermissionError:
+    sys.exit("over the system's most")
+before = fcntl.fcntl(r, GET)
+p = subprocess.Popen(sys.argv[2:], stdin=subprocess.DEVNULL, stdout=w)
+os.close(w)
+while os.read(r, 1 << 20):
+    pass
+print(before, fcntl.fcntl(r, GET), p.wait())
+E
+pipe() { python3 "$T/pipe.py" "$1" "$BIN/errand" run -q -- head -c "$2" /dev/zero; }
+if command -v python3 >/dev/null; then
+	is "$(pipe 65536 9000000)" '65536 1048576 0' 'a flood makes its pipe larger'
+	is "$(pipe 65536 5000)" '65536 65536 0' 'a little output does not'
+	if [ "$(cat /proc/sys/fs/pipe-max-size)" -gt 1048576 ]; then
+		is "$(pipe 2097152 9000000)" '2097152 2097152 0' \
+		    'nor is one that was larger made smaller'
+	else
+		skip 1 'no larger pipe is allowed here'
+	fi
+else
+	skip 3 'no python3 here'
+fi
+
 # --- descriptors that are closed ---
 
 # A request that kills the other job, as bytes that a job can print (see
