@@ -101,6 +101,15 @@ J=$(errand -d -- sh -c 'echo o; echo e >&2')
 errand wait "$J"
 is "$(errand logs "$J" --stream stdout 2>&1)" o 'logs --stream stdout'
 is "$(errand logs "$J" --stream stderr 2>&1)" e 'logs --stream stderr'
+# Longer than what of a log stays in memory (lib/writeout.h).
+whole() { seq 1 7500000; }
+J=$(errand -d -- seq 1 7500000)
+is "$(errand logs -f "$J" | { head -c 100000; sleep 1; cat; } | sha256sum)" \
+    "$(whole | sha256sum)" 'a follower that falls far behind gets every byte'
+is "$(errand logs "$J" | sha256sum)" "$(whole | sha256sum)" \
+    'and so does one that comes late'
+is "$(errand logs "$J" --from 50000000 | sha256sum)" \
+    "$(whole | tail -c +50000001 | sha256sum)" 'or begins in the middle'
 run timeout 30 "$BIN/errand" -q -- sh -c 'sleep 600 & echo done; exit 4'
 is "$rc $(cat "$T/out")" '4 done' \
     'a background child that holds the output does not hold the client (PROC-A3)'
