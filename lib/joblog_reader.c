@@ -12,6 +12,7 @@
 
 #include "joblog.h"
 #include "le.h"
+#include "writeout.h"
 
 #define WIN_MAX         65536
 
@@ -27,12 +28,14 @@
  *     payload of ${stream} are there, or a header when left is 0.
  *  2. off is the payload offset that belongs to pos.
  *  3. win holds win_len bytes of the file from win_pos on.
+ *  4. told <= pos, which is as far as writeout_read was told.
  */
 struct joblog_reader {
 	int fd;
 	uint64_t want;          /* offset to begin at */
 	uint64_t off;
 	uint64_t pos;
+	uint64_t told;
 	uint32_t left;
 	uint8_t stream;
 	uint8_t marked;         /* the one marker was seen */
@@ -50,7 +53,7 @@ joblog_reader_new(int fd, uint64_t offset)
 		return (NULL);
 	r->fd = fd;
 	r->want = offset;
-	r->off = r->pos = r->win_pos = 0;
+	r->off = r->pos = r->told = r->win_pos = 0;
 	r->left = 0;
 	r->stream = r->marked = 0;
 	r->win_len = 0;
@@ -227,6 +230,10 @@ joblog_read(struct joblog_reader *r, uint8_t *stream, uint8_t *buf, size_t cap)
 		if ((n = read_payload(r, buf + done, cap - done)) <= 0)
 			break;
 		done += (size_t)n;
+	}
+	if (r->pos - r->told >= WRITEOUT_STEP) {
+		writeout_read(r->fd, r->told, r->pos);
+		r->told = r->pos;
 	}
 	/* A fault waits for the next call: what came before it is good. */
 	return (done > 0 ? (ssize_t)done : n);

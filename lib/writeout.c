@@ -1,5 +1,7 @@
 /* Hands a long file to the disk while it grows.  No barrier is made here. */
 
+#include <sys/stat.h>
+
 #include <fcntl.h>
 
 #include "writeout.h"
@@ -19,9 +21,9 @@ writeout_init(struct writeout *o, int fd)
  * wait, so that a range is named several times until it has left it behind.
  */
 static void
-give_back(const struct writeout *o, uint64_t from, uint64_t to)
+give_back(int fd, uint64_t from, uint64_t to)
 {
-	(void)posix_fadvise(o->fd, (off_t)from, (off_t)(to - from),
+	(void)posix_fadvise(fd, (off_t)from, (off_t)(to - from),
 	    POSIX_FADV_DONTNEED);
 }
 
@@ -38,12 +40,24 @@ writeout_grew(struct writeout *o, uint64_t size)
 	if (to <= WRITEOUT_WINDOW)
 		return;
 	last = to - WRITEOUT_WINDOW;
-	give_back(o, last > AGAIN ? last - AGAIN : 0, last);
+	give_back(o->fd, last > AGAIN ? last - AGAIN : 0, last);
 }
 
 void
 writeout_done(struct writeout *o, uint64_t size)
 {
 	if (size > WRITEOUT_WINDOW)
-		give_back(o, 0, size - WRITEOUT_WINDOW);
+		give_back(o->fd, 0, size - WRITEOUT_WINDOW);
+}
+
+void
+writeout_read(int fd, uint64_t from, uint64_t to)
+{
+	struct stat sb;
+
+	if (fstat(fd, &sb) == 0 && (uint64_t)sb.st_size > to &&
+	    (uint64_t)sb.st_size - to > WRITEOUT_WINDOW + AGAIN)
+		/* The piece of memory that lay across the last end too. */
+		give_back(fd, from > WRITEOUT_STEP ? from - WRITEOUT_STEP : 0,
+		    to);
 }

@@ -29,4 +29,12 @@ void writeout_grew(struct writeout *, uint64_t size);
 /* All of it is on the disk; nothing more will be written. */
 void writeout_done(struct writeout *, uint64_t size);
 
+/**
+ * writeout_read(fd, from, to):
+ * For a reader of such a file, by the step: these bytes were read.  Where the
+ * writer has given them back, so that they came from the disk, they are given
+ * back again; near the end they are left to other readers.
+ */
+void writeout_read(int fd, uint64_t from, uint64_t to);
+
 #endif /* !ERRAND_WRITEOUT_H */

@@ -56,6 +56,7 @@ static const struct sandbox_rule rules[] = {
 	/* a job's log */
 	ALLOW(pread64),
 	ALLOW(preadv),
+	ALLOW(fadvise64),       /* and gives back the memory of a long one */
 };
 
 /* A new directory that has no name any more, so that it stays empty. */

@@ -163,7 +163,7 @@ fill(uint64_t *words, uint64_t at, size_t n)
 		words[i] = (at + i) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* A log of ${total} bytes, with a follower that stops after the first. */
+/* A log of ${total} bytes. */
 static void
 write_log(int fd, uint64_t total, struct joblog_sum *sum)
 {
@@ -201,11 +201,14 @@ read_log(int fd, uint64_t total)
 	joblog_reader_free(r);
 }
 
-/* The memory comes back, and who follows late gets every byte all the same. */
+/*
+ * The memory comes back, also what reading took; and who follows late gets every
+ * byte all the same.
+ */
 static void
 test_given_back(void **arg)
 {
-	const uint64_t total = 3 * WRITEOUT_WINDOW;
+	const uint64_t total = 5 * WRITEOUT_WINDOW;
 	struct joblog_sum sum;
 	int fd = on_disk();
 
@@ -218,6 +221,8 @@ test_given_back(void **arg)
 	assert_in_range(resident(fd, size), 1,
 	    WRITEOUT_WINDOW + (UINT64_C(1) << 20));
 	read_log(fd, total);
+	assert_in_range(resident(fd, size), 1,
+	    2 * WRITEOUT_WINDOW + 2 * WRITEOUT_STEP);
 	close(fd);
 }
 
