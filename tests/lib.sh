@@ -173,10 +173,12 @@ daemon_conf() {
 
 daemon_up() { errandctl status; }
 
-# start_daemon [LINE...]: with these lines added to its configuration
+# start_daemon [LINE...]: with these lines added to its configuration, in the place
+# of what there is for their keys
 start_daemon() {
 	daemon_conf >"$T/errandd.conf"
 	for test_line; do
+		sed -i "/^${test_line%%[ =]*} *=/d" "$T/errandd.conf"
 		printf '%s\n' "$test_line" >>"$T/errandd.conf"
 	done
 	run_daemon

@@ -63,7 +63,8 @@ is "$rc" 0 'without it all is well'
 stop_daemon
 # wrong LINES PATTERN: -n says so, and so does the start
 wrong() {
-	{ daemon_conf; printf '%s\n' "$1"; } >"$T/wrong.conf"
+	{ daemon_conf | sed "/^${1%%[ =]*} *=/d"; printf '%s\n' "$1"; } \
+	    >"$T/wrong.conf"
 	run "$BIN/errandd" -n -f "$T/wrong.conf"
 	[ "$rc" -eq 1 ] && grep -Eq "$2" "$T/err" || bad="$bad -n: $1;"
 	run timeout 20 "$BIN/errandd" -d -f "$T/wrong.conf"
