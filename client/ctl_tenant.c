@@ -17,7 +17,8 @@
 enum {
 	OPT_UID = 256, OPT_SLOTS, OPT_CPUS, OPT_MEMORY, OPT_PIDS, OPT_DISK,
 	OPT_STORE, OPT_OBJECTS, OPT_JOBS, OPT_LOGS, OPT_KEEP,
-	OPT_CACHE_SIZE, OPT_CACHE_TOTAL, OPT_TIMEOUT, OPT_NET
+	OPT_CACHE_SIZE, OPT_CACHE_TOTAL, OPT_TIMEOUT, OPT_CPU_TIME, OPT_LOG,
+	OPT_CHANGES, OPT_NET
 };
 
 static const struct option longs[] = {
@@ -35,6 +36,9 @@ static const struct option longs[] = {
 	{ "cache-size", required_argument, NULL, OPT_CACHE_SIZE },
 	{ "cache-total", required_argument, NULL, OPT_CACHE_TOTAL },
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
+	{ "cpu-time", required_argument, NULL, OPT_CPU_TIME },
+	{ "log", required_argument, NULL, OPT_LOG },
+	{ "changes", required_argument, NULL, OPT_CHANGES },
 	{ "net", required_argument, NULL, OPT_NET },
 	{ NULL, 0, NULL, 0 }
 };
@@ -138,12 +142,12 @@ static int
 bad_argument(const char *verb, int opt, const char *arg)
 {
 	const char *how = opt == OPT_CPUS ? "write a number of processors, "
-	    "for instance 2 or 1.5" : opt == OPT_KEEP || opt == OPT_TIMEOUT ?
-	    "write a duration, for instance 90s, 10m or 2h" :
+	    "for instance 2 or 1.5" : opt == OPT_KEEP || opt == OPT_TIMEOUT ||
+	    opt == OPT_CPU_TIME ? "write a duration, for instance 90s, 10m or 2h" :
 	    opt == OPT_NET ? "write none or host" : opt == OPT_UID ?
 	    "there is no such user, or there are too many" :
 	    opt == OPT_MEMORY || opt == OPT_DISK || opt == OPT_STORE ||
-	    opt == OPT_LOGS || opt == OPT_CACHE_SIZE ||
+	    opt == OPT_LOGS || opt == OPT_LOG || opt == OPT_CACHE_SIZE ||
 	    opt == OPT_CACHE_TOTAL ? "write a size, for instance 512M or 2G" :
 	    "write a whole number";
 	size_t i;
@@ -217,6 +221,12 @@ take_option(struct tenant_info *t, int opt, const char *arg)
 		return (text_size(arg, &t->cache_total));
 	case OPT_TIMEOUT:
 		return (text_duration(arg, &t->limits.runtime_us));
+	case OPT_CPU_TIME:
+		return (text_duration(arg, &t->limits.cpu_us));
+	case OPT_LOG:
+		return (text_size(arg, &t->limits.log_bytes));
+	case OPT_CHANGES:
+		return (count(arg, &t->limits.changes));
 	case OPT_NET:
 		t->net_host = strcmp(arg, "host") == 0;
 		return (t->net_host || strcmp(arg, "none") == 0 ? 0 : -1);
@@ -244,6 +254,9 @@ set_option(struct tenant_info *t, int opt, const char *arg)
 		[OPT_CACHE_SIZE - OPT_UID] = TENANT_CACHE_SIZE,
 		[OPT_CACHE_TOTAL - OPT_UID] = TENANT_CACHE_TOTAL,
 		[OPT_TIMEOUT - OPT_UID] = TENANT_TIMEOUT,
+		[OPT_CPU_TIME - OPT_UID] = TENANT_CPU_TIME,
+		[OPT_LOG - OPT_UID] = TENANT_LOG,
+		[OPT_CHANGES - OPT_UID] = TENANT_CHANGES,
 		[OPT_NET - OPT_UID] = TENANT_NET,
 	};
 

@@ -78,7 +78,10 @@ struct snap_live {
 #define TENANT_TIMEOUT  0x1000
 #define TENANT_CACHE_SIZE 0x2000
 #define TENANT_CACHE_TOTAL 0x4000
-#define TENANT_ALL      0x7fff
+#define TENANT_CPU_TIME 0x8000
+#define TENANT_LOG      0x10000
+#define TENANT_CHANGES  0x20000
+#define TENANT_ALL      0x3ffff
 
 struct tenant_used {            /* of the store */
 	uint64_t store_bytes, store_objects, jobs, log_bytes;

@@ -331,6 +331,12 @@ conf_change(struct tenant_conf *tc, const struct tenant_info *ti)
 		tc->limits.disk = l->disk;
 	if ((ti->given & TENANT_TIMEOUT) != 0)
 		tc->limits.runtime_us = l->runtime_us;
+	if ((ti->given & TENANT_CPU_TIME) != 0)
+		tc->limits.cpu_us = l->cpu_us;
+	if ((ti->given & TENANT_LOG) != 0)
+		tc->limits.log_bytes = l->log_bytes;
+	if ((ti->given & TENANT_CHANGES) != 0)
+		tc->limits.changes = l->changes;
 }
 
 struct tenant *

@@ -117,6 +117,14 @@ like "$(cat "$T/out")" 'may keep 1\.0 MiB in the store, 3 jobs' \
     'quotas that were just set are shown'
 like "$(errandctl tenant show quota)" '1\.0 MiB in the store,.* 3 jobs' \
     'and shown again'
+run errandctl tenant add capped --pids 20 --log 1M --cpu-time 10m --changes 5
+caps() { errandctl --json tenant show capped | "$TOOLS/jget" limits; }
+like "$(caps)" '"changes":5,"cpu_time_us":600000000,.*"log_bytes":1048576,.*"pids":20,' \
+    'all limits of jobs can be given'
+run errandctl tenant set capped --log 2M --changes 6
+like "$(caps)" '"changes":6,"cpu_time_us":600000000,.*"log_bytes":2097152,.*"pids":20,' \
+    'and changed one by one'
+like "$(errandctl tenant set capped --log none 2>&1)" '--log none: write a size' 'in words if not'
 like "$(errandctl tenant add x --uid nouser 2>&1)" '--uid nouser: there is no such user' \
     'the option that was wrong is named'
 like "$(errandctl tenant add x --cpus none 2>&1)" 'write a number of processors' \
