@@ -43,6 +43,7 @@ frame_conn_free(struct frame_conn *fc)
 		frame_queue_clear(&fc->streams[i].queue);
 	frame_queue_clear(&fc->queue);
 	free(fc->cur);
+	free(fc->room);
 	free(fc->out);
 	free(fc->in);
 	free(fc);

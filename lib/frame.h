@@ -94,6 +94,14 @@ int frame_consumed(struct frame_conn *, uint32_t stream, size_t n);
 int frame_send(struct frame_conn *, uint32_t, uint8_t, uint8_t, const void *,
     size_t);
 
+/**
+ * frame_room(fc):
+ * FRAME_SLICE bytes, good until the next frame_send.  Long DATA that is put
+ * there and given to it is sent from there, and not copied.  NULL when there is
+ * no memory.
+ */
+uint8_t *frame_room(struct frame_conn *);
+
 /* DATA bytes queued on a stream and not yet taken; to push back on a source. */
 size_t frame_waiting(const struct frame_conn *, uint32_t stream);
 

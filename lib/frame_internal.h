@@ -80,6 +80,7 @@ struct frame_conn {
 	size_t out_off;
 	size_t out_len;
 	struct frame_seg *cur;  /* a large frame, written from where it is */
+	struct frame_seg *room; /* what frame_room gave away, or NULL */
 
 	uint8_t hello_in;
 	uint8_t hello_out;
@@ -117,6 +118,10 @@ int frame_queue_add(struct frame_queue *, const struct frame *);
 
 /* Queue DATA of any length in slices, all of it or nothing.  0 or -1. */
 int frame_queue_data(struct frame_stream *, const struct frame *);
+
+/* Queue the DATA that lies in ${fc->room}, which is then another's. */
+void frame_queue_room(struct frame_conn *, struct frame_stream *,
+    const struct frame *);
 
 /* Take the first frame of a queue that has one. */
 struct frame_seg *frame_queue_get(struct frame_queue *);

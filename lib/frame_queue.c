@@ -20,6 +20,19 @@ frame_head_put(uint8_t *p, uint32_t stream, uint8_t type, uint8_t flags,
 	le_put16(p + 10, 0);
 }
 
+uint8_t *
+frame_room(struct frame_conn *fc)
+{
+	const size_t cap = FRAME_HEAD + FRAME_SLICE;
+
+	if (fc->room == NULL) {
+		if ((fc->room = malloc(sizeof(*fc->room) + cap)) == NULL)
+			return (NULL);
+		fc->room->cap = cap;
+	}
+	return (fc->room->b + FRAME_HEAD);
+}
+
 /* A frame of at most FRAME_BODY_MAX bytes with ${room} for its body. */
 static struct frame_seg *
 seg_new(const struct frame *f, size_t room)
@@ -75,6 +88,21 @@ frame_queue_add(struct frame_queue *q, const struct frame *f)
 		return (-1);
 	frame_queue_put(q, seg);
 	return (0);
+}
+
+void
+frame_queue_room(struct frame_conn *fc, struct frame_stream *st,
+    const struct frame *f)
+{
+	struct frame_seg *seg = fc->room;
+
+	fc->room = NULL;
+	seg->next = NULL;
+	seg->off = 0;
+	seg->len = FRAME_HEAD + f->len;
+	frame_head_put(seg->b, f->stream, f->type, f->flags, f->len);
+	frame_queue_put(&st->queue, seg);
+	st->waiting += f->len;
 }
 
 /* How much of the DATA the last segment can still take. */

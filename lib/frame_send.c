@@ -4,6 +4,9 @@
 
 #include "frame_internal.h"
 
+/* Shorter DATA is joined with its like instead. */
+#define ROOM_MIN        16384
+
 static int
 invalid(void)
 {
@@ -78,11 +81,16 @@ send_end(struct frame_stream *st, const struct frame *f)
 }
 
 static int
-send_data(struct frame_stream *st, const struct frame *f)
+send_data(struct frame_conn *fc, struct frame_stream *st,
+    const struct frame *f)
 {
 	if (st->ours_ended || f->flags > FRAME_ENV)
 		return (invalid());
-	return (frame_queue_data(st, f));
+	if (f->len < ROOM_MIN || fc->room == NULL ||
+	    f->body != fc->room->b + FRAME_HEAD)
+		return (frame_queue_data(st, f));
+	frame_queue_room(fc, st, f);
+	return (0);
 }
 
 static int
@@ -98,7 +106,7 @@ send_stream(struct frame_conn *fc, const struct frame *f)
 	case FRAME_REPLY:
 		return (send_reply(fc, st, f));
 	case FRAME_DATA:
-		return (send_data(st, f));
+		return (send_data(fc, st, f));
 	case FRAME_END:
 		return (send_end(st, f));
 	case FRAME_RESET:

@@ -44,7 +44,6 @@ struct follow {
 	uint8_t faulty;         /* the log could not be read to its end */
 	int fd;
 	struct joblog_reader *reader;
-	uint8_t buf[FRAME_SLICE];
 };
 
 static uint64_t
@@ -99,13 +98,14 @@ log_open(struct follow *f, int *fd)
 static int
 pump_log(struct follow *f)
 {
-	uint8_t stream;
+	uint8_t stream, *buf;
 	ssize_t n;
 
 	while (f->reader != NULL) {
-		if (!stream_has_room(f->st))
+		if (!stream_has_room(f->st) ||
+		    (buf = stream_buf(f->st)) == NULL)
 			return (0);
-		n = joblog_read(f->reader, &stream, f->buf, sizeof(f->buf));
+		n = joblog_read(f->reader, &stream, buf, FRAME_SLICE);
 		if (n == 0)
 			break;
 		if (n == -1) {
@@ -116,7 +116,7 @@ pump_log(struct follow *f)
 			break;
 		}
 		stream_data(f->st, stream == JOBLOG_STDERR ? FRAME_STDERR :
-		    FRAME_STDOUT, f->buf, (size_t)n);
+		    FRAME_STDOUT, buf, (size_t)n);
 	}
 	return (1);
 }

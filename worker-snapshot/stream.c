@@ -125,6 +125,16 @@ stream_data(struct stream *st, uint8_t channel, const void *p, size_t len)
 		say(st, FRAME_DATA, channel, p, len);
 }
 
+uint8_t *
+stream_buf(struct stream *st)
+{
+	uint8_t *p;
+
+	if ((p = frame_room(conn_frames(st->s->conn))) == NULL)
+		unsaid(st);
+	return (p);
+}
+
 int
 stream_has_room(struct stream *st)
 {

@@ -60,6 +60,12 @@ void stream_data(struct stream *, uint8_t, const void *, size_t);
 /* May its source go on?  If not, it is asked again when there is room. */
 int stream_has_room(struct stream *);
 
+/*
+ * Where to put the next FRAME_SLICE bytes for stream_data, so that they are not
+ * copied.  NULL when the stream is lost for want of memory.
+ */
+uint8_t *stream_buf(struct stream *);
+
 /* End it with a typed error. */
 void stream_fail(struct stream *, const struct err *);
 void stream_failf(struct stream *, enum err_code, const char *, ...)

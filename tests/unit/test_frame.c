@@ -396,6 +396,60 @@ test_join(void **arg)
 	assert_true(host.n < 40);
 }
 
+/* Put bytes of big where frame_room says, and send them from there. */
+static uint8_t *
+send_room(uint32_t id, size_t at, size_t len)
+{
+	uint8_t *room = frame_room(host.fc);
+
+	assert_non_null(room);
+	memcpy(room, big + at, len);
+	send_ok(&host, id, FRAME_DATA, FRAME_STDOUT, room, len);
+	return (room);
+}
+
+/* Long DATA that lies there is not copied; short DATA is, and is joined. */
+static void
+test_room(void **arg)
+{
+	const size_t odd = 60001;
+	const uint8_t *out;
+	uint8_t *room;
+	size_t i, all;
+	uint32_t id;
+
+	(void)arg;
+	hello();
+	id = open_stream();
+	settle(SIZE_MAX);
+	room = send_room(id, 0, FRAME_SLICE);
+	assert_int_equal(frame_out(host.fc, &out), FRAME_HEAD + FRAME_SLICE);
+	assert_ptr_equal(out, room - FRAME_HEAD);
+	assert_ptr_not_equal(frame_room(host.fc), room);
+	room = send_room(id, FRAME_SLICE, 100);
+	memset(room, 255, FRAME_SLICE);
+	assert_ptr_equal(send_room(id, FRAME_SLICE + 100, 50), room);
+	settle(SIZE_MAX);
+	all = FRAME_SLICE + 150;
+	assert_int_equal(client.data[id], all);
+	assert_int_equal(client.sum[id], sum_of(big, all));
+	assert_int_equal(client.log[client.n - 1].len, 150);
+
+	/* Where the credit ends in its midst. */
+	client.consume = 0;
+	for (i = 0; i < 20; i++, all += odd)
+		(void)send_room(id, all, odd);
+	settle(SIZE_MAX);
+	assert_int_equal(client.data[id], FRAME_CREDIT);
+	client.consume = 1;
+	assert_int_equal(frame_consumed(client.fc, id, FRAME_CREDIT -
+	    FRAME_SLICE - 150), 0);
+	settle(SIZE_MAX);
+	assert_int_equal(client.data[id], all);
+	assert_int_equal(client.sum[id], sum_of(big, all));
+	assert_int_equal(frame_waiting(host.fc, id), 0);
+}
+
 /* A conversation cut into steps of 1, 2, 3 ... bytes is the same one. */
 static void
 test_steps(void **arg)
@@ -861,7 +915,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_round_trip), T(test_one_flight), T(test_hello_first),
 		T(test_credit), T(test_stalled), T(test_fair), T(test_order),
-		T(test_join), T(test_steps), T(test_ping),
+		T(test_join), T(test_room), T(test_steps), T(test_ping),
 		T(test_client_reset), T(test_crossing), T(test_limits),
 		T(test_send_refused), T(test_bad_heads), T(test_bad_lengths),
 		T(test_bad_streams), T(test_bad_states), T(test_bad_amounts),

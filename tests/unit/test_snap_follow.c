@@ -102,6 +102,15 @@ __wrap_stream_data(struct stream *st, uint8_t channel, const void *p,
 	room = room > len ? room - len : 0;
 }
 
+uint8_t *
+__wrap_stream_buf(struct stream *st)
+{
+	static uint8_t buf[FRAME_SLICE];
+
+	assert_false(st->over);
+	return (buf);
+}
+
 int
 __wrap_stream_has_room(struct stream *st)
 {
