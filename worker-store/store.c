@@ -218,6 +218,8 @@ recover(struct store *st)
 	free(r.named);
 	if (rc == -1)
 		return (-1);
+	if (r.damaged > 0)
+		log_warnx("%" PRIu32 " damaged packs", r.damaged);
 	st->packs_damaged = r.damaged;
 	if (r.open.number == 0)
 		return (pack_change(st, &r.open, 1));
