@@ -76,12 +76,14 @@ libs	= -Wl,--as-needed $(shell $(PKG_CONFIG) --libs $(1))
 
 # What is started for each command carries its libraries, where their archives
 # are installed: finding and relocating five shared ones was most of the time
-# until main.  errand carries libc too, and so looks no users or hosts up.
-# errand-exec is forked for each, four times; so it has 24 mappings, not 49.
+# until main.  Those in WHOLE carry libc too, and so look no users or hosts up.
+# errand-exec is forked for each, three times: so it has 10 mappings, not 49.
+# (The linker would warn that libevent could look hosts up.)
 # STATIC= links all of them as shared.
 STATIC	= errand errand-snapshot errand-exec
+WHOLE	= errand errand-exec
 static	= $(if $(SAN)$(FUZZ)$(COV),,$(filter $(1),$(STATIC)))
-linked	= $(if $(call static,$(filter-out errand,$(1))),\
+linked	= $(if $(call static,$(filter-out $(WHOLE),$(1))),\
 	  -Wl$(comma)-Bstatic $(call libs,$(LIBS_$(1))) \
 	  -Wl$(comma)-Bdynamic,$(call libs,$(LIBS_$(1))))
 comma	= ,
@@ -128,9 +130,8 @@ $(B)/bin/errand-store: $(B)/worker-store/main.o $(B)/worker-store.a
 $(B)/bin/errand: $(call objs,$(CMD_SRC)) $(B)/client.a
 $(B)/bin/errandctl: $(call objs,$(CTL_SRC)) $(B)/client.a
 
-ifneq ($(call static,errand),)
-$(B)/bin/errand: LDHARD := $(subst -pie,-static-pie,$(LDHARD))
-endif
+$(foreach p,$(WHOLE),$(if $(call static,$(p)),$(eval \
+	$(B)/bin/$(p): LDHARD := $$(subst -pie,-static-pie -Wl$$(comma)--no-warnings,$$(LDHARD)))))
 
 $(PROGS): $(BASE)
 	@mkdir -p $(@D)

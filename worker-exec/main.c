@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,9 @@
 #include "sandbox.h"
 #include "share.h"
 #include "template.h"
+
+#define HEAP_KEPT       (1 << 20)       /* what keepers free is used again:
+                                         * see keeper_prepare.c */
 
 /*
  * Theory of operation.
@@ -136,6 +140,7 @@ main(int argc, char **argv)
 		    cfg.uid, cfg.gid);
 
 	/* Acquire. */
+	(void)mallopt(M_TRIM_THRESHOLD, HEAP_KEPT);
 	if (sodium_init() == -1)
 		fatalx("libsodium cannot be initialised");
 	if ((base = event_base_new()) == NULL)
