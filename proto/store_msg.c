@@ -37,6 +37,7 @@ static const struct field bind_fields[] = {
 	UINT(u.bind.tenant_id, 0, UINT32_MAX),
 	UINT(u.bind.rights, 1, RIGHTS_ALL),
 	SUB(u.bind.quota, 0, &quota_map),
+	REF(u.bind.first, REF_NONE | REF_CONTENT),
 };
 static MAP(bind_map, T, errand__store__bind__descriptor, bind_fields, NULL);
 

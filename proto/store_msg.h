@@ -14,6 +14,8 @@
  * go; an operator's (STORE_RIGHT_CARE) those marked C.  Every request has a non-zero id that its one reply repeats.  See
  * proto/INTERFACES for order and durability.
  */
+#define STORE_FIRST_ID          1       /* of the GET that BIND asks for */
+
 #define STORE_RIGHT_PUT         0x1
 #define STORE_RIGHT_GET         0x2
 #define STORE_RIGHT_JOBS        0x4     /* read job records and receipts */
@@ -83,6 +85,7 @@ struct store_msg {
 			uint32_t tenant_id;
 			uint32_t rights;
 			struct store_quota quota;
+			struct obj_ref first;   /* may be NONE */
 		} bind;
 		struct {
 			uint32_t tenant_id;

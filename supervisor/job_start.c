@@ -56,11 +56,12 @@ on_bound(void *cookie, const struct store_msg *m, int fd)
 }
 
 /*
- * A store channel for the job.  The other end may be used at once: what is
- * written to it waits until the store serves it.
+ * A store channel for the job, on which ${first}, if there is one, comes unasked.
+ * The other end may be used at once: what is written to it waits until the store
+ * serves it.
  */
 static int
-store_channel(struct job *j, int *fd)
+store_channel(struct job *j, const struct obj_ref *first, int *fd)
 {
 	struct store_msg m;
 	int pair[2];
@@ -73,6 +74,8 @@ store_channel(struct job *j, int *fd)
 	m.u.bind.rights = STORE_RIGHT_PUT | STORE_RIGHT_GET |
 	    STORE_RIGHT_RESULTS;
 	tenant_quota(j->sup->tenants, j->tenant, &m.u.bind.quota);
+	if (first != NULL)
+		m.u.bind.first = *first;
 	if (store_request(j->sup->store, &m, pair[0], on_bound, NULL) == 0) {
 		io_close(&pair[1]);
 		return (-1);
@@ -89,7 +92,7 @@ job_store_again(struct job *j)
 
 	if (j->box == NULL || j->phase >= KEEPER_DONE)
 		return;
-	if (store_channel(j, &fd) == -1) {
+	if (store_channel(j, NULL, &fd) == -1) {
 		log_warn("job %s: store channel", j->rec.id);
 		return;
 	}
@@ -107,7 +110,7 @@ acquire(struct job *j, int *fds, const char **what)
 	    j->rec.id)) == -1)
 		return (-1);
 	*what = "its channel to the store";
-	if (store_channel(j, &fds[RUN_STORE]) == -1)
+	if (store_channel(j, &j->rec.submit.spec, &fds[RUN_STORE]) == -1)
 		return (-1);
 	if (job_input_make(j) == -1)
 		return (-1);

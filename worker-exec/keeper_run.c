@@ -65,9 +65,8 @@ keeper_take(struct keeper *k, const struct job_msg *m, int *fds, size_t nfds)
 		return (-1);
 	}
 	k->run = r;
-	/* The store answers while the sandbox is being made, if it still is. */
-	(void)storeclient_want(k->sc, &r->spec);
-	(void)storeclient_kick(k->sc);
+	/* A failure is met again by whoever fetches it. */
+	(void)storeclient_expect(k->sc, &r->spec);
 	return (0);
 }
 

@@ -369,20 +369,12 @@ storeclient_hungry_chunks(const struct storeclient *sc)
 	return (lane_hungry(&sc->chunks));
 }
 
-/* Request ${n} objects.  Return 0, or -1. */
-static int
-get_send(struct storeclient *sc, struct lane *l, const struct obj_ref *refs,
-    size_t n)
+/* A request for ${n} objects, or NULL. */
+static struct get *
+get_new(struct lane *l, const struct obj_ref *refs, size_t n)
 {
-	uint8_t list[GET_OBJECTS * OBJ_REF_LEN];
 	struct get *g;
-	size_t i;
-	int fd;
 
-	if (sc->failed != 0)
-		return (storeclient_fail(sc, 0));
-	for (i = 0; i < n; i++)
-		obj_ref_encode(&refs[i], list + i * OBJ_REF_LEN);
 	if ((g = calloc(1, sizeof(*g))) == NULL)
 		goto err0;
 	if (NEW_ARRAY(g->refs, n) == -1)
@@ -390,19 +382,63 @@ get_send(struct storeclient *sc, struct lane *l, const struct obj_ref *refs,
 	memcpy(g->refs, refs, n * sizeof(*refs));
 	g->n = n;
 	g->lane = l;
-	if ((fd = memfd_make("refs", list, n * OBJ_REF_LEN)) == -1)
-		goto err2;
-	g->id = storeclient_send(sc, STORE_GET, (uint32_t)n, fd);
-	io_close(&fd);
-	if (g->id == 0)
-		goto err2;
+	return (g);
+
+err1:
+	free(g);
+err0:
+	return (NULL);
+}
+
+static void
+get_add(struct storeclient *sc, struct get *g, uint64_t id)
+{
+
+	g->id = id;
 	TAILQ_INSERT_TAIL(&sc->gets, g, link);
-	l->ngets++;
+	g->lane->ngets++;
+}
+
+int
+storeclient_expect(struct storeclient *sc, const struct obj_ref *ref)
+{
+	struct get *g;
+
+	if ((g = get_new(&sc->first, ref, 1)) == NULL)
+		return (storeclient_fail(sc, errno));
+	sc->id = STORE_FIRST_ID;
+	get_add(sc, g, sc->id);
+	return (0);
+}
+
+/* Request ${n} objects.  Return 0, or -1. */
+static int
+get_send(struct storeclient *sc, struct lane *l, const struct obj_ref *refs,
+    size_t n)
+{
+	uint8_t list[GET_OBJECTS * OBJ_REF_LEN];
+	struct get *g;
+	uint64_t id;
+	size_t i;
+	int fd;
+
+	if (sc->failed != 0)
+		return (storeclient_fail(sc, 0));
+	for (i = 0; i < n; i++)
+		obj_ref_encode(&refs[i], list + i * OBJ_REF_LEN);
+	if ((g = get_new(l, refs, n)) == NULL)
+		goto err0;
+	if ((fd = memfd_make("refs", list, n * OBJ_REF_LEN)) == -1)
+		goto err1;
+	id = storeclient_send(sc, STORE_GET, (uint32_t)n, fd);
+	io_close(&fd);
+	if (id == 0)
+		goto err1;
+	get_add(sc, g, id);
 	return (0);
 
-err2:
-	free(g->refs);
 err1:
+	free(g->refs);
 	free(g);
 err0:
 	return (storeclient_fail(sc, errno));

@@ -23,6 +23,12 @@ struct storeclient *storeclient_new(int, int, int (*)(void *), void *);
 void storeclient_free(struct storeclient *);
 
 /*
+ * The store sends this first, unasked (STORE_FIRST_ID): BIND said so.  Before
+ * anything is asked for.  Return 0, or -1 with errno.
+ */
+int storeclient_expect(struct storeclient *, const struct obj_ref *);
+
+/*
  * Ask for an object that will be fetched later.  Objects that are fetched in
  * the order in which they were asked for come in batches, ahead of time.
  * Return 0, or -1 with errno.

@@ -36,6 +36,7 @@ on_bind(const struct ask *a, const struct store_msg *m, int *fds)
 	struct store_msg ok = { 0 };
 	uint32_t rights = m->u.bind.rights;
 	enum peer_kind kind = PEER_TENANT;
+	struct peer *p;
 	struct err e;
 
 	if ((rights & STORE_RIGHT_CARE) != 0) {
@@ -51,14 +52,17 @@ on_bind(const struct ask *a, const struct store_msg *m, int *fds)
 	}
 	if ((kind == PEER_TENANT && usage_limit(a->peer->st,
 	    m->u.bind.tenant_id, &m->u.bind.quota) == -1) ||
-	    peer_new(a->peer->st, fds[0], kind, m->u.bind.tenant_id,
-	    rights) == NULL) {
+	    (p = peer_new(a->peer->st, fds[0], kind, m->u.bind.tenant_id,
+	    rights)) == NULL) {
 		fault_errno(&e, errno, NULL);
 		ask_err(a, &e);
 		return;
 	}
 	fds[0] = -1;
 	ask_ok(a, &ok, -1);
+	if (m->u.bind.first.kind != OBJ_NONE &&
+	    (rights & STORE_RIGHT_GET) != 0)
+		get_first(p, &m->u.bind.first);
 }
 
 struct route {

@@ -184,3 +184,16 @@ on_get(const struct ask *a, const struct store_msg *m, int *fds)
 	free(g.objs);
 	memfd_unmap(refs, len);
 }
+
+void
+get_first(struct peer *p, const struct obj_ref *ref)
+{
+	const struct ask a = { .peer = p, .id = STORE_FIRST_ID,
+	    .op = STORE_GET };
+	struct ix_object obj;
+	struct get g = { .st = p->st, .tenant = p->tenant, .objs = &obj };
+	uint8_t list[OBJ_REF_LEN];
+
+	obj_ref_encode(ref, list);
+	answer(&a, &g, list, 1);
+}

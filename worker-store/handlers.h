@@ -15,6 +15,8 @@ typedef void handler_fn(const struct ask *, const struct store_msg *,
 handler_fn on_put;              /* put.c */
 handler_fn on_check;            /* check.c */
 handler_fn on_get;              /* get.c */
+/* What BIND asked for in the name of a channel that may. */
+void get_first(struct peer *, const struct obj_ref *);
 handler_fn on_publish;          /* publish.c */
 handler_fn on_settle;
 handler_fn on_job_get;          /* jobs.c */

@@ -753,9 +753,26 @@ job_mute(void)
 	wait_end(job);
 }
 
-/* The job's store channel: put and get, for its own tenant. */
-
+/*
+ * The job's store channel: put and get, for its own tenant.  What comes first,
+ * the spec, nobody asked for.
+ */
 static struct store_msg smsg;
+
+/* The reply to what was asked; 0 at the channel's end. */
+static ssize_t
+store_hear(struct store_msg *m, int *got, size_t *nfds)
+{
+	ssize_t n;
+
+	do {
+		if ((n = hear(store, buf, sizeof(buf), got, nfds)) == 0)
+			return (0);
+		if (store_msg_parse(buf, (size_t)n, m) == -1)
+			leave("the store sent what cannot be read");
+	} while (m->id != smsg.id);
+	return (n);
+}
 
 static void
 store_ask(const char *about, const int *fds, size_t nfds)
@@ -764,16 +781,14 @@ store_ask(const char *about, const int *fds, size_t nfds)
 	int got[FDS_MAX];
 	ssize_t n;
 
-	smsg.id = 1;
+	smsg.id = STORE_FIRST_ID + 1;
 	if ((n = store_msg_pack(&smsg, buf, sizeof(buf))) == -1)
 		leave("a message for the store could not be packed");
 	(void)tell(store, buf, (size_t)n, fds, nfds);
-	if ((n = hear(store, buf, sizeof(buf), got, &nfds)) == 0) {
+	if (store_hear(&m, got, &nfds) == 0) {
 		say("%s: the store closed the channel", about);
 		return;
 	}
-	if (store_msg_parse(buf, (size_t)n, &m) == -1)
-		leave("the store sent what cannot be read");
 	if (m.op == STORE_ERROR)
 		say("%s: ERROR %s", about, err_code_name(m.u.error.code));
 	else

@@ -45,7 +45,8 @@ struct stand {
 	unsigned int jobs;      /* run so far */
 	unsigned int gets, puts;
 	pid_t keeper;           /* the last that asked for its map */
-	unsigned int kill_at;   /* kill it at its n-th GET, 0: never */
+	unsigned int kill_at;   /* kill it at its n-th GET, 0: never;
+				 * what it is sent unasked is none */
 	struct exec_msg hello;
 };
 
@@ -233,25 +234,19 @@ stand_reply(int fd, const struct store_msg *m, int memfd)
 }
 
 static inline void
-stand_get(struct stand *s, int fd, const struct store_msg *m, int memfd)
+stand_serve(struct stand *s, int fd, uint64_t id, const uint8_t *refs, size_t n)
 {
 	struct objrec rec = { .codec = OBJREC_RAW };
 	struct objset_obj *o;
 	struct store_msg r;
-	const uint8_t *refs;
 	uint8_t *map;
-	size_t i, len, at = 0;
+	size_t i, at = 0;
 	int out;
 
 	s->gets++;
-	if (s->kill_at > 0 && --s->kill_at == 0)
-		(void)kill(s->keeper, SIGKILL);
-	assert_int_equal(memfd_map(memfd, LIMIT_GET_OBJECTS * OBJ_REF_LEN,
-	    &refs, &len), 0);
-	assert_int_equal(len, m->u.get.refs * OBJ_REF_LEN);
 	out = memfd_open("objects", LIMIT_GET_BYTES, &map);
 	assert_true(out != -1);
-	for (i = 0; i < m->u.get.refs; i++) {
+	for (i = 0; i < n; i++) {
 		assert_int_equal(obj_ref_decode(refs + i * OBJ_REF_LEN,
 		    &rec.ref), 0);
 		o = s->store.room == 0 ? NULL : objset_slot(s->store.obj,
@@ -265,7 +260,7 @@ stand_get(struct stand *s, int fd, const struct store_msg *m, int memfd)
 		at += OBJREC_HEAD + o->len;
 	}
 	memset(&r, 0, sizeof(r));
-	r.id = m->id;
+	r.id = id;
 	r.reply_to = STORE_GET;
 	assert_int_equal(memfd_seal(out, map, LIMIT_GET_BYTES, at), 0);
 	if (i == 0) {
@@ -281,7 +276,31 @@ stand_get(struct stand *s, int fd, const struct store_msg *m, int memfd)
 		stand_reply(fd, &r, out);
 	}
 	close(out);
+}
+
+static inline void
+stand_get(struct stand *s, int fd, const struct store_msg *m, int memfd)
+{
+	const uint8_t *refs;
+	size_t len;
+
+	if (s->kill_at > 0 && --s->kill_at == 0)
+		(void)kill(s->keeper, SIGKILL);
+	assert_int_equal(memfd_map(memfd, LIMIT_GET_OBJECTS * OBJ_REF_LEN,
+	    &refs, &len), 0);
+	assert_int_equal(len, m->u.get.refs * OBJ_REF_LEN);
+	stand_serve(s, fd, m->id, refs, m->u.get.refs);
 	memfd_unmap(refs, len);
+}
+
+/* What BIND has the store send unasked. */
+static inline void
+stand_first(struct stand *s, int fd, const struct obj_ref *spec)
+{
+	uint8_t ref[OBJ_REF_LEN];
+
+	obj_ref_encode(spec, ref);
+	stand_serve(s, fd, STORE_FIRST_ID, ref, 1);
 }
 
 static inline void
@@ -525,6 +544,7 @@ stand_claim(struct stand *s, const struct stand_job *j, struct stand_out *o,
 	m.u.run.root = j->root;
 	m.u.run.limits = j->limits;
 	stand_spec(s, j, &m.u.run);
+	stand_first(s, store[0], &m.u.run.spec);
 	fds[0] = store[1];
 	fds[1] = wr;
 	if (j->values != NULL) {

@@ -293,8 +293,10 @@ drv_call(struct drv *d, int fd, struct store_msg *m, int attach,
 	return (r->m.op == STORE_OK ? ERR_NONE : r->m.u.error.code);
 }
 
+/* A channel that is sent the object unasked; ${first} may be NULL. */
 static inline int
-drv_bind(struct drv *d, uint32_t tenant, uint32_t rights)
+drv_bind_first(struct drv *d, uint32_t tenant, uint32_t rights,
+    const struct obj_ref *first)
 {
 	struct store_msg m = { .op = STORE_BIND };
 	struct drv_reply r;
@@ -303,8 +305,16 @@ drv_bind(struct drv *d, uint32_t tenant, uint32_t rights)
 	assert_int_equal(chan_pair(pair), 0);
 	m.u.bind.tenant_id = tenant;
 	m.u.bind.rights = rights;
+	if (first != NULL)
+		m.u.bind.first = *first;
 	assert_int_equal(drv_call(d, d->fd, &m, pair[1], &r), ERR_NONE);
 	return (pair[0]);
+}
+
+static inline int
+drv_bind(struct drv *d, uint32_t tenant, uint32_t rights)
+{
+	return (drv_bind_first(d, tenant, rights, NULL));
 }
 
 /* Add the record of an object, as it is. */

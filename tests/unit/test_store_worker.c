@@ -777,6 +777,43 @@ test_rights(void **state)
 	close(jobs);
 }
 
+/* BIND can name an object: the channel is sent that, if it may have it. */
+static void
+test_first(void **state)
+{
+	struct drv *d = *state;
+	struct drv_reply r;
+	struct obj_ref ref, not_there = { .kind = OBJ_CHUNK };
+	int put = drv_bind(d, T1, STORE_RIGHT_PUT), t;
+
+	ref = put_spec(d, put, 1);
+	t = drv_bind_first(d, T1, STORE_RIGHT_GET, &ref);
+	assert_int_equal(drv_recv(t, &r), 0);
+	assert_int_equal(r.m.id, STORE_FIRST_ID);
+	assert_int_equal(r.m.op, STORE_OK);
+	assert_int_equal(r.m.reply_to, STORE_GET);
+	assert_int_equal(r.m.u.ok.objects, 1);
+	assert_true(r.len > OBJREC_HEAD);
+	drv_reply_done(&r);
+	close(t);
+
+	/* Another tenant does not have it; a channel without the right waits
+	 * for nothing, as the answer to what it asks shows. */
+	t = drv_bind_first(d, T2, STORE_RIGHT_GET, &ref);
+	assert_int_equal(drv_recv(t, &r), 0);
+	assert_int_equal(r.m.op, STORE_OK);
+	assert_int_equal(r.m.u.ok.objects, 0);
+	close(t);
+	t = drv_bind_first(d, T1, STORE_RIGHT_GET, &not_there);
+	assert_int_equal(drv_recv(t, &r), 0);
+	assert_int_equal(r.m.u.ok.objects, 0);
+	close(t);
+	t = drv_bind_first(d, T1, STORE_RIGHT_PUT, &ref);
+	assert_int_equal(drv_get(d, t, &ref, 1, &r), ERR_DENIED);
+	close(t);
+	close(put);
+}
+
 /* Asking without reading the answers is bounded. */
 static void
 test_flood(void **state)
@@ -876,6 +913,7 @@ main(void)
 		TEST(test_next_pack),
 		TEST(test_violations),
 		TEST(test_rights),
+		TEST(test_first),
 		TEST(test_flood),
 		TEST(test_closed_in_between),
 		cmocka_unit_test(test_supervisor_violation),

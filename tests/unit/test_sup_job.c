@@ -49,6 +49,7 @@ static struct {
 	void *cookie;
 } asked[16];
 static int nasked, store_refuses;
+static struct obj_ref bound;    /* what the last channel was sent unasked */
 static int keeper = -1;         /* the keeper's end of the job channel */
 static uint64_t cpu_used;
 static int kills, alive, exec_ok, map_ok, place_errno;
@@ -111,8 +112,10 @@ __wrap_store_request(struct store_client *sc, struct store_msg *m, int fd,
 	io_close(&fd);
 	if (store_refuses)
 		return (0);
-	if (m->op == STORE_BIND)
+	if (m->op == STORE_BIND) {
+		bound = m->u.bind.first;
 		return (99);
+	}
 	assert_true(nasked < 16);
 	asked[nasked].m = *m;
 	asked[nasked].fn = fn;
@@ -391,6 +394,9 @@ to_running(void)
 	assert_int_equal(hear(), JOBC_GO);
 	assert_int_equal(hear(), JOBC_MAPPED);
 	assert_int_equal(hear(), JOBC_PLACED);
+	/* The store sends the spec without being asked. */
+	assert_int_equal(bound.kind, OBJ_CHUNK);
+	assert_int_equal(bound.id[0], 1);
 	say(JOBC_STARTED, 0);
 	assert_int_equal(last.state, JOB_RUNNING);
 }
