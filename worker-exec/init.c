@@ -39,7 +39,6 @@ struct init {
 	int ctl;
 	int sig;                /* a signalfd for SIGCHLD */
 	pid_t pid;              /* of the command */
-	pid_t probe;            /* of what shows that one can run, or -1 */
 	int watch;              /* the command's word about its renames comes
 				 * here, or -1 */
 	int renames;            /* the listener, or -1 */
@@ -122,8 +121,7 @@ signals(struct init *in)
 }
 
 static pid_t
-preexec_fork(struct init *in, void (*run)(const struct preexec_start *),
-    int *fds)
+preexec_fork(struct init *in, const int *fds)
 {
 	const struct preexec_start start = {
 		.gate = fds[0], .exec = fds[1], .out = fds[2], .err = fds[3],
@@ -134,7 +132,7 @@ preexec_fork(struct init *in, void (*run)(const struct preexec_start *),
 	pid_t pid;
 
 	if ((pid = ns_clone(0, NULL)) == 0)
-		run(&start);
+		preexec_run(&start);
 	if (pid == -1)
 		fail(in, "a process for the command");
 	return (pid);
@@ -162,14 +160,6 @@ done(const struct init *in, int status, const struct rusage *ru)
 	tell(in, &m);
 }
 
-static void
-proved(const struct init *in, int status)
-{
-	struct init_msg m = { .op = INIT_PROVED, .number = status };
-
-	tell(in, &m);
-}
-
 /* Reap all there is.  Returns -1 when no child is left. */
 static int
 reap(struct init *in)
@@ -182,9 +172,6 @@ reap(struct init *in)
 		if (pid == in->pid) {
 			in->pid = -1;
 			done(in, status, &ru);
-		} else if (pid == in->probe) {
-			in->probe = -1;
-			proved(in, status);
 		}
 	}
 	return (pid == 0 ? 0 : -1);
@@ -229,19 +216,9 @@ on_make(struct init *in, const struct init_msg *m, int *fds)
 		fail(in, "a channel");
 	in->watch = pair[0];
 	give[4] = pair[1];
-	in->pid = preexec_fork(in, preexec_run, give);
+	in->pid = preexec_fork(in, give);
 	io_close(&pair[1]);
 	lend(in);
-}
-
-static void
-on_probe(struct init *in, const struct init_msg *m, int *fds)
-{
-	int none[] = { -1, -1, -1, -1, -1 };
-
-	(void)m;
-	(void)fds;
-	in->probe = preexec_fork(in, preexec_probe, none);
 }
 
 static void
@@ -290,7 +267,6 @@ static const struct {
 	void (*fn)(struct init *, const struct init_msg *, int *);
 } routes[] = {
 	{ INIT_MAKE, 5, 5, on_make },
-	{ INIT_PROBE, 0, 0, on_probe },
 	{ INIT_CHANGE, 0, 1, on_change },
 	{ INIT_CACHE, 1, 1, on_cache },
 	{ INIT_SIGNAL, 0, 0, on_signal },
@@ -379,7 +355,7 @@ void
 init_main(const struct init_start *start)
 {
 	struct init in = { .start = start, .ctl = start->ctl, .sig = -1,
-	    .pid = -1, .probe = -1, .watch = -1, .renames = -1 };
+	    .pid = -1, .watch = -1, .renames = -1 };
 	const char *step = NULL;
 	int join[INIT_JOIN_MAX];
 	size_t njoin;

@@ -22,8 +22,6 @@ struct sock_fprog;
  *                      may open them again by name
  *   init    VIEW       + 1 fd: its mount namespace, complete.  The keeper holds
  *                      it, so that taking it apart is not part of pid 1's end
- *   keeper  PROBE      run a program as a command would be
- *   init    PROVED     it ended with status .number
  *   keeper  CHANGE     + 0 or 1 fd: the mount to put over the workspace; with
  *                      .size, /tmp and its like get so many bytes.  Without
  *                      user namespaces it is always sent, since then pid 1 gives
@@ -41,14 +39,14 @@ struct sock_fprog;
 #define INIT_JOIN_MAX   8
 
 enum init_op {
-	INIT_PLACED = 1, INIT_MAKE, INIT_VIEW, INIT_PROBE, INIT_PROVED,
-	INIT_CHANGE, INIT_CHANGED, INIT_CACHE, INIT_CACHED, INIT_SIGNAL, INIT_FAILED, INIT_DONE
+	INIT_PLACED = 1, INIT_MAKE, INIT_VIEW, INIT_CHANGE, INIT_CHANGED,
+	INIT_CACHE, INIT_CACHED, INIT_SIGNAL, INIT_FAILED, INIT_DONE
 };
 
 struct init_msg {
 	uint32_t op;
-	int32_t number;         /* SIGNAL: which; FAILED: errno; DONE, PROVED:
-				 * status as waitpid */
+	int32_t number;         /* SIGNAL: which; FAILED: errno; DONE: status
+				 * as waitpid */
 	uint64_t cpu_us;        /* DONE */
 	uint64_t memory;        /* DONE: peak */
 	uint64_t size;          /* CHANGE */

@@ -115,6 +115,8 @@ init_reap(struct keeper *k)
 		k->init = -1;
 	}
 	io_close(&k->initfd);
+	io_close(&k->held[0]);
+	io_close(&k->held[1]);
 }
 
 /* What the last messages say, after the sender's death. */
@@ -299,6 +301,7 @@ keeper_init(struct keeper *k, const struct prep *p,
 	k->chan = p->chan;
 	k->ctl = k->gate = k->exec_fd = k->initfd = k->viewfd = -1;
 	k->out[0] = k->out[1] = k->pump.fd[0] = k->pump.fd[1] = -1;
+	k->held[0] = k->held[1] = -1;
 	k->newstore = k->slave = -1;
 	feed_init(&k->feed);
 	meter_init(&k->meter);

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -121,6 +122,11 @@ keeper_go(struct keeper *k)
 	k->go_mono = io_mono_us();
 	k->go_us = io_real_us();
 	keeper_tell_gate(k, GATE_GO, -1);
+	/* But for a terminal it says no more here, and we are not to be woken for
+	 * its end.  What comes next is the command's affair. */
+	if ((k->run->flags & JOBC_RUN_TTY) == 0)
+		io_close(&k->gate);
+	(void)sched_yield();
 }
 
 static void
@@ -298,22 +304,6 @@ on_done(struct keeper *k, const struct init_msg *m)
 		r->exit_code = (uint8_t)WEXITSTATUS(status);
 }
 
-/* What ran to show that a command can. */
-static void
-on_proved(struct keeper *k, int status)
-{
-	struct err err;
-
-	k->proved = 1;
-	if (status == 0)
-		return;
-	memset(&err, 0, sizeof(err));
-	(void)err_set(&err, ERR_SANDBOX, "no program can be run in a sandbox: "
-	    "%s %d", WIFSIGNALED(status) ? "signal" : "status",
-	    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-	(void)keeper_fault(k, &err);
-}
-
 void
 keeper_hear_init(struct keeper *k)
 {
@@ -334,8 +324,6 @@ keeper_hear_init(struct keeper *k)
 		on_done(k, &m);
 	else if (m.op == INIT_FAILED)
 		(void)keeper_fault_step(k, m.step, m.number);
-	else if (m.op == INIT_PROVED)
-		on_proved(k, m.number);
 	else if (m.op == INIT_CHANGED)
 		k->mounted = 1;
 	else if (m.op == INIT_CACHED) {
@@ -347,6 +335,22 @@ keeper_hear_init(struct keeper *k)
 	}
 	if (nfds == 1)
 		io_close(&fd);
+}
+
+/* What ran to show that a command can. */
+static void
+on_proved(struct keeper *k, int status)
+{
+	struct err err;
+
+	k->proved = 1;
+	if (status == 0)
+		return;
+	memset(&err, 0, sizeof(err));
+	(void)err_set(&err, ERR_SANDBOX, "no program can be run in a sandbox: "
+	    "%s %d", WIFSIGNALED(status) ? "signal" : "status",
+	    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	(void)keeper_fault(k, &err);
 }
 
 void
@@ -362,6 +366,8 @@ keeper_hear_gate(struct keeper *k)
 		return;
 	if (n == (ssize_t)sizeof(m) && m.op == GATE_READY && nfds == 0)
 		k->gated = 1;
+	else if (n == (ssize_t)sizeof(m) && m.op == GATE_PROVED && nfds == 0)
+		on_proved(k, m.status);
 	else if (n == (ssize_t)sizeof(m) && m.op == GATE_TTY && nfds == 2)
 		keeper_terminal(k, fds);
 	else

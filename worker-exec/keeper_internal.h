@@ -66,6 +66,8 @@ struct keeper {
 	int gate;               /* the process that will be the command */
 	int exec_fd;            /* -1 once it was read to its end */
 	int out[2];             /* its output, until the pump has it */
+	int held[2];            /* the other ends of these, until all are dead:
+				 * nobody has to be woken for their ends */
 	int slave;              /* the terminal's other side, so that it does
 				 * not hang up before all are dead; or -1 */
 	int initfd;

@@ -66,6 +66,8 @@ keeper_terminal(struct keeper *k, int *fds)
 		return;
 	io_close(&k->pump.fd[0]);
 	io_close(&k->pump.fd[1]);
+	io_close(&k->held[0]);
+	io_close(&k->held[1]);
 	k->pump.fd[0] = fds[0];
 	k->slave = fds[1];
 	fds[0] = fds[1] = -1;

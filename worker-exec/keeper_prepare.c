@@ -21,6 +21,7 @@
 #include "ns.h"
 #include "proto/job_msg.h"
 #include "sandbox.h"
+#include "storeclient.h"
 
 /*
  * What pid 1 has to be given once we are the tenant, so that the job may open
@@ -186,6 +187,9 @@ give_all(struct keeper *k)
 	    (give[GIVE_WORKSPACE] = workspace_make(k)) != -1 &&
 	    keeper_await(k, &k->placed) == 0) {
 		keeper_tell_init(k, &m, give, GIVE__MAX);
+		k->held[0] = give[GIVE_OUT];
+		k->held[1] = give[GIVE_ERR];
+		give[GIVE_OUT] = give[GIVE_ERR] = -1;
 		rc = 0;
 	}
 	for (i = 0; i < GIVE__MAX; i++)
@@ -194,19 +198,37 @@ give_all(struct keeper *k)
 }
 
 /*
+ * What a job needs of the heap, for a moment: its pages are ours then, and the
+ * job does not wait while the kernel copies them.
+ */
+static void
+warm(void)
+{
+	struct storeclient *sc = storeclient_new(-1, -1, NULL, NULL);
+	struct pump p;
+
+	if (pump_init(&p, -1, 0) == 0)
+		pump_done(&p);
+	storeclient_free(sc);
+}
+
+/*
  * A sandbox that waits must be known to work: a program of its view runs, with
  * all that fences a command in.  With a job at hand there is no better proof
  * than the job.
  */
 static int
-prove(struct keeper *k)
+gated(struct keeper *k)
 {
-	struct init_msg m = { .op = INIT_PROBE };
+	const int prove = k->run == NULL;
 
-	if (k->run != NULL)
-		return (0);
-	keeper_tell_init(k, &m, NULL, 0);
-	return (keeper_await(k, &k->proved));
+	if (prove) {
+		keeper_tell_gate(k, GATE_PROBE, -1);
+		warm();
+	}
+	if (keeper_await(k, &k->gated) == -1)
+		return (-1);
+	return (prove ? keeper_await(k, &k->proved) : 0);
 }
 
 int
@@ -214,8 +236,7 @@ keeper_prepare(struct keeper *k)
 {
 
 	if (announce(k) == -1 || become(k) == -1 ||
-	    give_all(k) == -1 || keeper_await(k, &k->gated) == -1 ||
-	    prove(k) == -1)
+	    give_all(k) == -1 || gated(k) == -1)
 		return (-1);
 	keeper_say(k, JOBC_READY, -1);
 	return (0);

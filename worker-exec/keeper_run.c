@@ -332,16 +332,19 @@ meter(struct keeper *k)
 /*
  * We mount no more, and from here on meet what the job left: no program, device,
  * socket or mount is made any more, and no call is open but those for files and
- * channels.  Safe with any rights: both only take away.
+ * channels.  Safe with any rights: both only take away.  The command may run
+ * already; of what it does nothing is looked at before.
  */
 static int
 fence(struct keeper *k)
 {
 
-	workspace_detach(k);
-	if (fence_late(k) == -1)
-		return (keeper_fault_step(k, "the keeper's fence", errno));
-	return (0);
+	if (fence_late(k) == 0)
+		return (0);
+	(void)keeper_fault_step(k, "the keeper's fence", errno);
+	k->result.ran = k->told;        /* nobody looks whether it was */
+	keeper_kill(k);
+	return (-1);
 }
 
 int
@@ -355,15 +358,19 @@ keeper_hand_in(struct keeper *k)
 		io_close(&fd);
 		return (-1);
 	}
-	/* The command's process does its last steps meanwhile. */
-	if (keeper_give(k, fd) == -1 || meter(k) == -1 || fence(k) == -1)
+	if (keeper_give(k, fd) == -1 || meter(k) == -1)
 		return (-1);
+	workspace_detach(k);
 	k->pump.fd[0] = k->out[0];
 	k->pump.fd[1] = k->out[1];
 	k->out[0] = k->out[1] = -1;
 	k->handed = 1;
+	/* Rights over the host go first; without any, the fence takes as long as
+	 * the command's own last steps. */
+	if (k->cfg->bounded && fence(k) == -1)
+		return (-1);
 	keeper_go(k);
-	return (0);
+	return (k->cfg->bounded ? 0 : fence(k));
 }
 
 /* The exec pipe: a reason, or its end when the command was executed. */

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include <linux/capability.h>
 #include <linux/close_range.h>
@@ -212,18 +213,20 @@ landlock_prepare(struct wall *w)
 		io_close(&paths[i].fd);
 }
 
-static void
-landlock_enter(struct wall *w)
+/* Enter it.  The ruleset stays open.  0, or -1 with errno. */
+static int
+wall_close(const struct wall *w)
 {
-	struct sandbox_path p;
+	struct sandbox_path p = { .writable = 1, .exec = 1 };
+	int rc;
 
 	if (w->abi == 0)
-		return;
-	place_open(&p, "/workspace", 1);
-	if (sandbox_landlock_enter(w->abi, w->fd, &p, 1) == -1)
-		fail(EXEC_FD, PREEXEC_FENCE, "Landlock");
+		return (0);
+	if ((p.fd = open("/workspace", O_PATH | O_CLOEXEC)) == -1)
+		return (-1);
+	rc = sandbox_landlock_enter(w->abi, w->fd, &p, 1);
 	io_close(&p.fd);
-	io_close(&w->fd);
+	return (rc);
 }
 
 static void
@@ -236,22 +239,84 @@ workdir(const struct command *c)
 		fail(EXEC_FD, PREEXEC_WORKDIR, "");
 }
 
-/*
- * The next message of the keeper; if it is gone there will be no command.
- * Returns how many descriptors came with it.
- */
-static size_t
-await(uint32_t op, struct gate_msg *m, int *fds, size_t nfds)
+/* The next message of the keeper; if it is gone there will be no command. */
+static void
+hear(struct gate_msg *m, int *fds, size_t nfds)
 {
-	size_t n = nfds;
 
-	if (chan_recv_wait(GATE_FD, (uint8_t *)m, sizeof(*m), fds, &n,
+	if (chan_recv_wait(GATE_FD, (uint8_t *)m, sizeof(*m), fds, &nfds,
 	    -1) != (ssize_t)sizeof(*m))
 		_exit(126);
+}
+
+static void
+expect(uint32_t op, const struct gate_msg *m)
+{
+
 	errno = EPROTO;
 	if (m->op != op)
 		fail(EXEC_FD, PREEXEC_FENCE, "a message out of turn");
-	return (n);
+}
+
+static void
+say(const struct gate_msg *m, const int *fds, size_t nfds)
+{
+
+	if (chan_send_wait(GATE_FD, (const uint8_t *)m, sizeof(*m), fds,
+	    nfds) == -1)
+		_exit(126);
+}
+
+/*
+ * Images need not have such a program; then all but the last step was shown.
+ * The memory is shared with the process that will be the command: nothing of it
+ * may be changed that this one still needs.
+ */
+static void __attribute__((noreturn))
+probe_run(const struct wall *w)
+{
+	static const char *const names[] = { "/bin/true", "/usr/bin/true" };
+	char name[] = "true", *argv[] = { name, NULL }, *env[] = { NULL };
+	int bad = 0;
+	size_t i;
+
+	if (dup2(STDIN_FILENO, STDOUT_FILENO) == -1 ||
+	    dup2(STDIN_FILENO, STDERR_FILENO) == -1 ||
+	    wall_close(w) == -1 || chdir("/workspace") == -1)
+		_exit(125);
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		(void)execve(names[i], argv, env);
+		bad |= errno != ENOENT && errno != ENOTDIR;
+	}
+	_exit(bad ? 126 : 0);
+}
+
+/* A child of the very process that will be the command, with all its fences. */
+static void
+probe(const struct wall *w)
+{
+	struct gate_msg m = { .op = GATE_PROVED };
+	pid_t pid;
+
+	if ((pid = vfork()) == 0)
+		probe_run(w);
+	if (pid == -1 || waitpid(pid, &m.status, 0) != pid)
+		fail(EXEC_FD, PREEXEC_FENCE, "a program to try it with");
+	say(&m, NULL, 0);
+}
+
+/* Wait for COMMAND. */
+static void
+await_command(struct gate_msg *m, int *fds, size_t nfds, const struct wall *w)
+{
+
+	for (;;) {
+		hear(m, fds, nfds);
+		if (m->op != GATE_PROBE)
+			break;
+		probe(w);
+	}
+	expect(GATE_COMMAND, m);
 }
 
 /* What it reads: nothing, a pipe, or a terminal of its own for all three. */
@@ -265,9 +330,10 @@ input(const struct gate_msg *m, int pipe)
 		fail(EXEC_FD, PREEXEC_FENCE, "its input");
 	if (!m->tty)
 		return;
-	if (pty_open(m->rows, m->cols, &fds[0], &fds[1]) == -1 ||
-	    chan_send_wait(GATE_FD, (const uint8_t *)&reply, sizeof(reply),
-	    fds, 2) == -1 || pty_adopt(fds[1]) == -1)
+	if (pty_open(m->rows, m->cols, &fds[0], &fds[1]) == -1)
+		fail(EXEC_FD, PREEXEC_FENCE, "a terminal");
+	say(&reply, fds, 2);
+	if (pty_adopt(fds[1]) == -1)
 		fail(EXEC_FD, PREEXEC_FENCE, "a terminal");
 	(void)close(fds[0]);
 	(void)close(fds[1]);
@@ -276,11 +342,9 @@ input(const struct gate_msg *m, int pipe)
 static void
 ready(void)
 {
-	struct gate_msg m = { .op = GATE_READY };
+	const struct gate_msg m = { .op = GATE_READY };
 
-	if (chan_send_wait(GATE_FD, (const uint8_t *)&m, sizeof(m), NULL,
-	    0) == -1)
-		_exit(126);
+	say(&m, NULL, 0);
 }
 
 static const char *
@@ -360,7 +424,7 @@ renames(void)
 
 /* All that is the same for every command of a sandbox. */
 static void
-fence(const struct preexec_start *s, int watched, struct wall *w)
+fence(const struct preexec_start *s, struct wall *w)
 {
 
 	session();
@@ -368,8 +432,7 @@ fence(const struct preexec_start *s, int watched, struct wall *w)
 	if (!s->bounded)
 		identity(s->as_root);
 	capabilities(s->as_root);
-	if (watched)
-		renames();
+	renames();
 	if (sandbox_install(s->filter) == -1)
 		fail(EXEC_FD, PREEXEC_FENCE, "the filter of system calls");
 	landlock_prepare(w);
@@ -384,9 +447,9 @@ preexec_run(const struct preexec_start *s)
 	int fds[2] = { -1, -1 };
 
 	descriptors(s);
-	fence(s, 1, &w);
+	fence(s, &w);
 	ready();
-	(void)await(GATE_COMMAND, &m, fds, 2);
+	await_command(&m, fds, 2, &w);
 	if (command_map(fds[0], &c) == -1)
 		fail(EXEC_FD, PREEXEC_FENCE, "reading the command");
 	(void)close(fds[0]);
@@ -395,37 +458,13 @@ preexec_run(const struct preexec_start *s)
 		(void)close(fds[1]);
 	pty_term(c.env);
 	limits_job(&c);
-	landlock_enter(&w);
+	if (wall_close(&w) == -1)
+		fail(EXEC_FD, PREEXEC_FENCE, "Landlock");
+	io_close(&w.fd);
 	workdir(&c);
-	(void)await(GATE_GO, &m, NULL, 0);
+	hear(&m, NULL, 0);
+	expect(GATE_GO, &m);
 	(void)close(GATE_FD);
 	execute(&c);
 	fail(EXEC_FD, PREEXEC_EXECUTE, "");
-}
-
-/*
- * Images need not have such a program; then all but the last step was shown.
- */
-void
-preexec_probe(const struct preexec_start *s)
-{
-	static const char *const names[] = { "/bin/true", "/usr/bin/true" };
-	char name[] = "true", *argv[] = { name, NULL }, *env[] = { NULL };
-	const struct command c = { .workdir = "" };
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	int bad = 0;
-	struct wall w;
-	size_t i;
-
-	if (null == -1 || dup2(null, 0) == -1 || dup2(null, 1) == -1 ||
-	    dup2(null, 2) == -1 || close_range(EXEC_FD, ~0U, 0) == -1)
-		_exit(125);
-	fence(s, 0, &w);
-	landlock_enter(&w);
-	workdir(&c);
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		(void)execve(names[i], argv, env);
-		bad |= errno != ENOENT && errno != ENOTDIR;
-	}
-	_exit(bad ? 126 : 0);
 }

@@ -21,20 +21,26 @@ struct preexec_msg {
 /*
  * The gate is a SOCK_SEQPACKET pair between the keeper and this process:
  *
+ *   keeper  PROBE    if there is no job yet: run a program
  *   this    READY    it is fenced in, but for what needs the workspace
+ *   this    PROVED   what PROBE asked for ended with .status
  *   keeper  COMMAND  + 1 fd: what to execute (command.h); all is in its place.
  *                    With .input a second: what to read.  With .tty it gets a
  *                    terminal, and the answer is
  *   this    TTY      + 2 fds: its master and its slave
  *   keeper  GO       execute
  */
-enum gate_op { GATE_READY = 1, GATE_COMMAND, GATE_TTY, GATE_GO };
+enum gate_op {
+	GATE_PROBE = 1, GATE_READY, GATE_PROVED, GATE_COMMAND, GATE_TTY,
+	GATE_GO
+};
 
 struct gate_msg {
 	uint32_t op;
 	/* COMMAND */
 	uint8_t input, tty;
 	uint16_t rows, cols;
+	int status;             /* PROVED: as waitpid's */
 };
 
 struct preexec_start {
@@ -56,12 +62,5 @@ struct preexec_start {
  * gate, execute.  Does not return.
  */
 void preexec_run(const struct preexec_start *) __attribute__((noreturn));
-
-/**
- * preexec_probe(start):
- * The same with a program of ours to choose, that ends with 0, at once.  Of
- * ${start} the descriptors are not used.
- */
-void preexec_probe(const struct preexec_start *) __attribute__((noreturn));
 
 #endif /* !ERRAND_EXEC_PREEXEC_H */

@@ -16,6 +16,8 @@
 #include "lib/io.h"
 
 #define LOAD_MANY       16      /* at once */
+#define LOAD_REST_US    50000   /* of each kind before a burst: nothing of the
+				 * one before goes on, and caches are as cold */
 
 enum load_what {
 	LOAD_BURST,             /* so many at once, until all have ended */
@@ -82,10 +84,12 @@ load_peer_wait(struct load_peer *p)
 static inline struct load_answer
 load_peer_burst(struct load_peer *p, unsigned int n)
 {
-	uint64_t start = io_mono_us();
 	struct load_answer a;
+	uint64_t start;
 	unsigned int i;
 
+	(void)usleep(LOAD_REST_US);
+	start = io_mono_us();
 	for (i = 0; i < n; i++)
 		load_peer_start(p, i);
 	for (i = 0; i < n; i++)
