@@ -493,4 +493,9 @@ run errand -q -w nowhere --include-all -- true
 is "$rc" 120 'a workdir that is not in the tree is ours to refuse'
 like "$(cat "$T/err")" nowhere 'by name'
 
+# Logs do not lie among what jobs gave back, where the file system can be told.
+if lsattr -d "$T" >/dev/null 2>&1 && chattr +T "$T" 2>/dev/null; then
+	like "$(lsattr -d "$T/state")" ' *[a-zA-Z-]*T[a-zA-Z-]* ' 'the parts of the state lie apart'
+fi
+
 done_testing
