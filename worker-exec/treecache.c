@@ -160,6 +160,28 @@ make_somehow(struct making *m, const char *hex, struct treecache_use *use,
 	return (rc == 0 ? 0 : make(m, hex, use, err));
 }
 
+/*
+ * One that lies ready, and is as it was laid out.  What was changed is nobody's
+ * tree any more, nor what was laid over it.
+ */
+static int
+find_sound(int trees, const char *hex, struct treecache_use *use)
+{
+	int bad;
+
+	if (treecache_find(trees, hex, TREECACHE_TOUCH, use) == -1)
+		return (-1);
+	if ((bad = treecache_check(trees, use)) == -1)
+		return (0);
+	log_warnx("the cached tree %s was changed since it was laid out; it is "
+	    "made again", use->root[bad]);
+	treecache_aside(trees, use->root[bad]);
+	if (bad > 0)
+		treecache_aside(trees, hex);
+	io_close(&use->lock);
+	return (-1);
+}
+
 int
 treecache_get(int tenant, struct storeclient *sc, const struct obj_ref *root,
     struct treecache_use *use, struct err *err)
@@ -174,7 +196,7 @@ treecache_get(int tenant, struct storeclient *sc, const struct obj_ref *root,
 		return (fault(err, "trees"));
 	if ((m.trees = open_dir(tenant, "trees")) == -1)
 		return (fault(err, "trees"));
-	rc = treecache_find(m.trees, hex, TREECACHE_TOUCH, use);
+	rc = find_sound(m.trees, hex, use);
 	if (rc == -1 && (rc = make_somehow(&m, hex, use, err)) == 0)
 		treecache_trim(m.trees);
 	io_close(&m.trees);

@@ -113,7 +113,9 @@ treecache_base(int trees, struct storeclient *sc, const struct obj_ref *root,
 			try(&s, v[n].name, &seen[tried++]);
 	}
 	free(v);
-	return (s.cost == SIZE_MAX ? -1 : 0);
+	if (s.cost == SIZE_MAX || treecache_check(trees, &base->use) != -1)
+		return (-1);
+	return (0);
 }
 
 void

@@ -29,6 +29,18 @@ int treecache_find(int, const char *, int, struct treecache_use *);
  */
 int treecache_mark(int, int, struct treecache_use *);
 
+/* When the tree named ${hex} was laid out.  Return 0, or -1. */
+int treecache_made(int, const char *, uint64_t *);
+
+/* treecache_check.c: whether it still is what was laid out. */
+
+/**
+ * treecache_check(trees, use):
+ * Look at a tree that was found.  Return -1, or which of its directories was
+ * changed since.
+ */
+int treecache_check(int, const struct treecache_use *);
+
 /* treecache_trim.c: which there are, and which are too many. */
 
 struct treecache_old {
@@ -46,6 +58,12 @@ int treecache_list(int, struct treecache_old **, size_t *);
  */
 int treecache_evict(int, const char *, int);
 
+/*
+ * Take the name of a tree away, whoever uses it: whoever does goes on, and it is
+ * removed when nobody does.
+ */
+void treecache_aside(int, const char *);
+
 /* Keep the most recently used ones. */
 void treecache_trim(int);
 
@@ -60,7 +78,7 @@ struct treecache_base {
 /**
  * treecache_base(trees, sc, root, base):
  * Find the tree that ${root} is most like, and lock it.  Return 0, or -1 when
- * none is like it enough.
+ * none is like it enough, or that one was changed.
  */
 int treecache_base(int, struct storeclient *, const struct obj_ref *,
     struct treecache_base *);

@@ -19,11 +19,12 @@
 
 /*
  * A mark is text: for each tree below, the next first, "+ROOT\n"; then the
- * boot, a space, the number of entries and "\n".
+ * boot, a space, the number of entries, a space, when it was laid out, in
+ * microseconds, and "\n".
  */
 #define BOOT_LEN        36
 #define BELOW_LEN       (1 + HEX_LEN + 1)
-#define MARK_MAX        (TREECACHE_LAYERS * BELOW_LEN + BOOT_LEN + 24)
+#define MARK_MAX        (TREECACHE_LAYERS * BELOW_LEN + BOOT_LEN + 48)
 
 /* This boot's name.  Without one, nothing is ever found. */
 static int
@@ -52,9 +53,12 @@ parse_below(const char *p, size_t len, char *root)
 	return (obj_id_parse(root, id) == 0 ? BELOW_LEN : 0);
 }
 
-/* Read a mark.  Return 0, or -1 when it is broken or of another boot. */
+/*
+ * Read a mark, and when its tree was made.  Return 0, or -1 when it is broken or
+ * of another boot.
+ */
 static int
-mark_read(int fd, const char *hex, struct treecache_use *use)
+mark_read(int fd, const char *hex, struct treecache_use *use, uint64_t *made)
 {
 	char buf[MARK_MAX + 1], boot[BOOT_LEN], *p = buf;
 	size_t len, n;
@@ -73,8 +77,25 @@ mark_read(int fd, const char *hex, struct treecache_use *use)
 	if (len < BOOT_LEN || boot_id(boot) == -1 ||
 	    memcmp(p, boot, BOOT_LEN) != 0)
 		return (-1);
-	use->entries = strtoull(p + BOOT_LEN, NULL, 10);
+	use->entries = strtoull(p + BOOT_LEN, &p, 10);
+	*made = strtoull(p, NULL, 10);
 	return (0);
+}
+
+int
+treecache_made(int trees, const char *hex, uint64_t *made)
+{
+	struct treecache_use use;
+	char path[HEX_LEN + 8];
+	int fd, rc;
+
+	(void)snprintf(path, sizeof(path), "%s/mark", hex);
+	fd = openat(trees, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd == -1)
+		return (-1);
+	rc = mark_read(fd, hex, &use, made);
+	io_close(&fd);
+	return (rc);
 }
 
 /* Are those below still the ones that it was laid over? */
@@ -124,6 +145,7 @@ treecache_find(int trees, const char *hex, int how, struct treecache_use *use)
 {
 	char path[HEX_LEN + 8];
 	struct stat st;
+	uint64_t made;
 	int fd;
 
 	(void)snprintf(path, sizeof(path), "%s/mark", hex);
@@ -140,7 +162,7 @@ treecache_find(int trees, const char *hex, int how, struct treecache_use *use)
 		errno = ENOENT;
 		goto err1;
 	}
-	if (mark_read(fd, hex, use) == -1 || below_check(trees, use) == -1) {
+	if (mark_read(fd, hex, use, &made) == -1 || below_check(trees, use) == -1) {
 		errno = ESTALE;
 		goto err1;
 	}
@@ -185,7 +207,8 @@ treecache_mark(int trees, int dir, struct treecache_use *use)
 	    below_link(trees, dir, use, buf, sizeof(buf), &len) == -1)
 		return (-1);
 	len += (size_t)snprintf(buf + len, sizeof(buf) - len,
-	    "%.*s %" PRIu64 "\n", BOOT_LEN, boot, use->entries);
+	    "%.*s %" PRIu64 " %" PRIu64 "\n", BOOT_LEN, boot, use->entries,
+	    io_real_us() + 1);
 	use->lock = openat(dir, "mark", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
 	    0600);
 	if (use->lock == -1)

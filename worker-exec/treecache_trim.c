@@ -8,6 +8,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <linux/limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +22,7 @@
 #include "treecache_internal.h"
 
 #define STALE_S         3600    /* an unfinished tree of a dead keeper */
+#define ASIDE           ".bad."
 
 struct list {
 	struct treecache_old *v;
@@ -59,15 +62,50 @@ old_add(int trees, const char *name, struct list *l)
 	return (0);
 }
 
-/* Unfinished and half-removed ones whose keeper is gone. */
+/* Does a job have it, or a tree that lies on it? */
+static int
+in_use(int trees, const char *name)
+{
+	char path[NAME_MAX + 8];
+	struct stat st;
+	int mark, rc;
+
+	(void)snprintf(path, sizeof(path), "%s/mark", name);
+	mark = openat(trees, path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	if (mark == -1)
+		return (0);
+	rc = flock(mark, LOCK_EX | LOCK_NB) == -1 ||
+	    fstat(mark, &st) == -1 || st.st_nlink > 1;
+	io_close(&mark);
+	return (rc);
+}
+
+/*
+ * Unfinished and half-removed ones whose keeper is gone; and what was set aside,
+ * as soon as nobody needs it.
+ */
 static void
 sweep_one(int trees, const char *name)
 {
 	struct stat st;
 
-	if (fstatat(trees, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	if (fstatat(trees, name, &st, AT_SYMLINK_NOFOLLOW) == -1 ||
+	    in_use(trees, name))
+		return;
+	if (strncmp(name, ASIDE, sizeof(ASIDE) - 1) == 0 ||
 	    st.st_ctim.tv_sec + STALE_S < time(NULL))
 		(void)io_remove_tree(trees, name);
+}
+
+void
+treecache_aside(int trees, const char *hex)
+{
+	char name[HEX_LEN + 48];
+
+	(void)snprintf(name, sizeof(name), ASIDE "%s.%d.%" PRIu64, hex,
+	    (int)getpid(), io_mono_us());
+	if (renameat(trees, hex, trees, name) == -1 && errno != ENOENT)
+		log_warn("tree %s", hex);
 }
 
 static int

@@ -595,6 +595,63 @@ test_base_replaced(void **state)
 	assert_int_equal(layers(&la, &b), 1);
 }
 
+/* Write into a cached tree, and leave size and time as they were. */
+static void
+change(const struct obj_ref *root, const char *file, const char *text)
+{
+	struct timespec ts[2];
+	char path[256], rest[64];
+	struct stat st;
+	int fd;
+
+	(void)snprintf(rest, sizeof(rest), "/tree/%s", file);
+	trees_path(&la, root, rest, path, sizeof(path));
+	(void)usleep(20000);            /* a tick of the kernel's clock */
+	assert_int_equal(stat(path, &st), 0);
+	assert_true((fd = open(path, O_WRONLY)) != -1);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	ts[0] = st.st_atim;
+	ts[1] = st.st_mtim;
+	assert_int_equal(futimens(fd, ts), 0);
+	close(fd);
+}
+
+/* Neither a tree nor one that others lie on is used when it was changed. */
+static void
+test_changed(void **state)
+{
+	struct obj_ref a = ttree_make(&la.store, first);
+	struct obj_ref b = ttree_make(&la.store, second);
+	char path[256];
+
+	(void)state;
+	forget(&la);
+	run_one(&la, &a, "cat f d/x", "onex");
+	change(&a, "d/x", "!");
+	run_one(&la, &a, "cat f d/x", "onex");
+	run_one(&la, &b, "cat f d/x", "twox");
+	assert_int_equal(layers(&la, &b), 2);
+	change(&a, "d/x", "!");
+	run_one(&la, &b, "cat f d/x", "twox");
+	assert_int_equal(layers(&la, &b), 1);
+	run_one(&la, &a, "cat f d/x", "onex");
+	change(&b, "f", "2");
+	run_one(&la, &b, "cat f d/x", "twox");
+	/* Nor is a new one laid over it. */
+	run_one(&la, &a, "cat f d/x", "onex");
+	assert_int_equal(layers(&la, &a), 2);
+	change(&b, "z", "!");
+	trees_path(&la, &a, "", path, sizeof(path));
+	assert_int_equal(io_remove_tree(AT_FDCWD, path), 0);
+	run_one(&la, &a, "cat f z", "onez");
+	assert_int_equal(layers(&la, &a), 1);
+	/* A file more is a change of its directory. */
+	trees_path(&la, &a, "/tree/d/more", path, sizeof(path));
+	(void)usleep(20000);
+	assert_int_equal(mkdir(path, 0755), 0);
+	run_one(&la, &a, "ls d", "x\n");
+}
+
 static void
 age(const struct obj_ref *root, time_t when)
 {
@@ -619,34 +676,74 @@ others(unsigned int n)
 	}
 }
 
+/* A job that runs until it is told to end. */
+struct hold {
+	struct stand_job j;
+	struct stand_out o;
+	int ends[2], log;
+};
+
+static void
+hold_begin(struct hold *h, const struct obj_ref *root)
+{
+	static const char *const argv[] = SH("trap 'cat f d/x; ls; exit 0' "
+	    "TERM; while :; do sleep 0.01; done");
+
+	memset(h, 0, sizeof(*h));
+	h->j.argv = argv;
+	h->j.root = *root;
+	h->log = stand_submit(&la, &h->j, &h->o, h->ends);
+	while (!h->o.started) {
+		struct pollfd p[2] = { { .fd = h->ends[0], .events = POLLIN },
+		    { .fd = h->ends[1], .events = POLLIN } };
+
+		assert_true(poll(p, 2, 60000) > 0);
+		if (p[0].revents)
+			assert_int_equal(stand_job_msg(&la, &h->j, &h->o,
+			    &h->ends[0]), 1);
+		if (p[1].revents)
+			assert_int_equal(stand_store(&la, h->ends[1]), 1);
+	}
+}
+
+static void
+hold_end(struct hold *h, const char *says)
+{
+	size_t left = 1;
+
+	stand_say(h->ends[0], JOBC_SIGNAL, SIGTERM);
+	while (h->ends[0] != -1 || h->ends[1] != -1) {
+		struct pollfd p[2] = { { .fd = h->ends[0], .events = POLLIN },
+		    { .fd = h->ends[1], .events = POLLIN } };
+
+		assert_true(poll(p, 2, 60000) > 0);
+		if (p[0].revents && !stand_job_msg(&la, &h->j, &h->o,
+		    &h->ends[0]))
+			io_close(&h->ends[0]);
+		if (p[1].revents && !stand_store(&la, h->ends[1]))
+			io_close(&h->ends[1]);
+	}
+	while (left > 0)
+		stand_gone(&la, &h->o, 1, &left);
+	stand_log_read(h->log, &h->o);
+	close(h->log);
+	ended(&h->o);
+	assert_string_equal((char *)h->o.out[0], says);
+	stand_out_done(&h->o);
+}
+
 /* A tree in use is not removed, nor what it lies on. */
 static void
 test_in_use(void **state)
 {
-	static const char *const argv[] = SH("trap 'cat f d/x; ls; exit 0' "
-	    "TERM; while :; do sleep 0.01; done");
 	struct obj_ref a = ttree_make(&la.store, first);
 	struct obj_ref b = ttree_make(&la.store, second);
-	struct stand_job j = { .argv = argv, .root = b };
-	struct stand_out o;
-	int ends[2], log;
-	size_t left = 1;
+	struct hold h;
 
 	(void)state;
 	forget(&la);
 	run_one(&la, &a, "true", "");
-	log = stand_submit(&la, &j, &o, ends);
-	while (!o.started) {
-		struct pollfd p[2] = { { .fd = ends[0], .events = POLLIN },
-		    { .fd = ends[1], .events = POLLIN } };
-
-		assert_true(poll(p, 2, 60000) > 0);
-		if (p[0].revents)
-			assert_int_equal(stand_job_msg(&la, &j, &o, &ends[0]),
-			    1);
-		if (p[1].revents)
-			assert_int_equal(stand_store(&la, ends[1]), 1);
-	}
+	hold_begin(&h, &b);
 	assert_int_equal(layers(&la, &b), 2);
 	others(62);
 	age(&a, 1);
@@ -654,24 +751,7 @@ test_in_use(void **state)
 	others(4);
 	assert_int_equal(layers(&la, &a), 1);
 	assert_int_equal(layers(&la, &b), 2);
-	stand_say(ends[0], JOBC_SIGNAL, SIGTERM);
-	while (ends[0] != -1 || ends[1] != -1) {
-		struct pollfd p[2] = { { .fd = ends[0], .events = POLLIN },
-		    { .fd = ends[1], .events = POLLIN } };
-
-		assert_true(poll(p, 2, 60000) > 0);
-		if (p[0].revents && !stand_job_msg(&la, &j, &o, &ends[0]))
-			io_close(&ends[0]);
-		if (p[1].revents && !stand_store(&la, ends[1]))
-			io_close(&ends[1]);
-	}
-	while (left > 0)
-		stand_gone(&la, &o, 1, &left);
-	stand_log_read(log, &o);
-	close(log);
-	ended(&o);
-	assert_string_equal((char *)o.out[0], "twoxd\nf\nl\ny\nz\n");
-	stand_out_done(&o);
+	hold_end(&h, "twoxd\nf\nl\ny\nz\n");
 	/* Now it goes, and only then what it lay on. */
 	age(&a, 1);
 	age(&b, 2);
@@ -698,6 +778,31 @@ unfinished(void)
 		n += e->d_name[0] == '.' && strlen(e->d_name) > 2;
 	closedir(d);
 	return (n);
+}
+
+/* What was changed while a job has it is there until that has ended. */
+static void
+test_changed_in_use(void **state)
+{
+	struct obj_ref a = ttree_make(&la.store, first);
+	struct obj_ref b = ttree_make(&la.store, second);
+	struct hold h;
+
+	(void)state;
+	forget(&la);
+	run_one(&la, &a, "true", "");
+	hold_begin(&h, &b);
+	assert_int_equal(layers(&la, &b), 2);
+	change(&a, "d/x", "!");
+	run_one(&la, &b, "cat f d/x", "twox");
+	run_one(&la, &a, "cat f d/x", "onex");
+	others(1);
+	assert_int_equal(unfinished(), 2);
+	hold_end(&h, "two!d\nf\nl\ny\nz\n");
+	/* The layer first, whose names kept the other. */
+	others(2);
+	assert_int_equal(unfinished(), 0);
+	run_one(&la, &b, "cat f d/x", "twox");
 }
 
 /* Kill the keeper at its ${at}-th GET; returns whether it lived that long. */
@@ -816,6 +921,8 @@ main(void)
 		cmocka_unit_test(test_again),
 		cmocka_unit_test(test_base_unknown),
 		cmocka_unit_test(test_base_replaced),
+		cmocka_unit_test(test_changed),
+		cmocka_unit_test(test_changed_in_use),
 		cmocka_unit_test(test_in_use),
 		cmocka_unit_test(test_killed),
 		cmocka_unit_test(test_time),
