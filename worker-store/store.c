@@ -239,13 +239,27 @@ on_panic(void *cookie)
 	store_broken(cookie);
 }
 
-/* Say what can be done when it is the index that keeps us from opening. */
+/*
+ * Say what can be done when it is the index that keeps us from opening.  LMDB
+ * believes the numbers in its pages: with a damaged one it may write where
+ * nothing can be written, or from where there is no memory.
+ */
 static int
 index_bad(void)
 {
+	static const int wild[] = { EIO, EFAULT, EFBIG, EINVAL };
+	size_t i;
+
 	if (errno == EUCLEAN)
 		log_warnx("the index is damaged: make it anew from the packs "
 		    "with \"errandctl store rebuild-index\"");
+	for (i = 0; i < sizeof(wild) / sizeof(wild[0]); i++) {
+		if (errno == wild[i])
+			log_warnx("the index cannot be written: look at the "
+			    "disk; if that is sound the index is damaged: make "
+			    "it anew from the packs with \"errandctl store "
+			    "rebuild-index\"");
+	}
 	return (-1);
 }
 

@@ -297,15 +297,12 @@ open_somehow(struct drv *d)
  * the index is right.
  */
 static void
-test_index_pages(void **state)
+index_pages(uint64_t first)
 {
 	struct drv d;
 	int t, i;
 
-	(void)state;
-	seed = (uint64_t)getpid() * 2654435761u + 1;
-	if (getenv("ERRAND_TEST_SEED") != NULL)
-		seed = strtoull(getenv("ERRAND_TEST_SEED"), NULL, 0);
+	seed = first;
 	print_message("# ERRAND_TEST_SEED=%llu\n", (unsigned long long)seed);
 	fill(&d, &t);
 	close(t);
@@ -327,6 +324,19 @@ test_index_pages(void **state)
 		close(t);
 	}
 	drv_done(&d);
+}
+
+static void
+test_index_pages(void **state)
+{
+	(void)state;
+	if (getenv("ERRAND_TEST_SEED") != NULL) {
+		index_pages(strtoull(getenv("ERRAND_TEST_SEED"), NULL, 0));
+		return;
+	}
+	/* A page that had LMDB write 16 TB. */
+	index_pages(UINT64_C(59390345716615));
+	index_pages((uint64_t)getpid() * 2654435761u + 1);
 }
 
 static void
