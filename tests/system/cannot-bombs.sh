@@ -142,7 +142,7 @@ for who in $whos; do
 		    "$who, disk bomb: over by at most 1 MiB"
 		check "$who, disk bomb: its file system is gone" \
 		    wait_for 20 loops_are "$before"
-		bomb disk 'many small files' --disk 16M -- python3 -c "${disk%%for j*}"'n += f.write(bytes(4096))
+		bomb disk 'many small files' --disk 16M -- python3 -c "${disk%%for j*}"'n += f.write(bytes(8192))
 except OSError as e:
     print(e.errno, n, flush=True)
     sys.exit(1)'

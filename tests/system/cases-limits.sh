@@ -125,7 +125,7 @@ for i in 1 2 3; do
 	    echo large)" large 'a large job among small ones without end runs (FAIR-A2)'
 	check 'before long (FAIR-A2)' test $(($(date +%s) - start)) -le 10
 done
-check 'and they have not ended meanwhile' full
+check 'and they have not ended meanwhile' wait_for 10 full
 : >"$T/enough"
 quiet() { ! errand ps --json | grep -q '"state"'; }
 wait_for 30 quiet

@@ -226,7 +226,7 @@ echo 1 >a
 "$TOOLS/busy" vanish t & busy=$!
 bad=
 for i in 1 2 3 4 5 6 7 8 9 10; do
-	[ "$(errand -q -- cat a 2>"$T/err")" = 1 ] || bad="$bad $i"
+	[ "$(errand -q -- cat a 2>"$T/err")" = 1 ] || bad="$bad $i $(cat "$T/err")"
 done
 kill $busy; wait $busy 2>/dev/null
 is "$bad" '' 'files that vanish are left out (RACE-A2)'
