@@ -93,12 +93,24 @@ merge_find(struct level *l, const struct name *nm)
 	return (c == 0);
 }
 
+/* It was among the names, and is there no more. */
+static int
+vanished(struct scan *s)
+{
+
+	if (select_mode_of(s->o.sel) != SELECT_GIT)
+		scan_note(s, "vanished; left out");
+	s->sum.skipped++;
+	return (0);
+}
+
 /* An old entry for the same thing: only its reference has to be right. */
 static int
 take_file(struct scan *s, struct level *l, const struct name *nm,
     struct stat *st, struct stat_entry *e, int found)
 {
 	size_t mark;
+	int rc;
 
 	s->sum.files++;
 	if (found && !s->o.rehash && stat_entry_same(&l->at, st)) {
@@ -108,8 +120,13 @@ take_file(struct scan *s, struct level *l, const struct name *nm,
 		return (1);
 	}
 	mark = objtab_mark(s->tab);
-	if (scan_file(s, l->fd, nm->s, st, &e->ref) == -1)
+	if ((rc = scan_file(s, l->fd, nm->s, st, &e->ref)) == -1)
 		return (-1);
+	if (rc == 1) {
+		s->sum.files--;
+		l->same = 0;
+		return (vanished(s));
+	}
 	/* Read for nothing: the host has had these bytes. */
 	if (found && obj_ref_equal(&e->ref, &l->at.ref))
 		objtab_undo(s->tab, mark);
@@ -194,10 +211,7 @@ take(struct scan *s, struct level *l, const struct name *nm,
 			scan_fault(s, "cannot look at it");
 			return (-1);
 		}
-		if (select_mode_of(s->o.sel) != SELECT_GIT)
-			scan_note(s, "vanished; left out");
-		s->sum.skipped++;
-		return (0);
+		return (vanished(s));
 	}
 	if ((bad = tree_name_fault((const uint8_t *)nm->s, nm->len)) != NULL) {
 		scan_note(s, bad);

@@ -173,6 +173,8 @@ scan_file(struct scan *s, int dirfd, const char *name, struct stat *st,
 	/* O_NONBLOCK: it may have become a FIFO since it was looked at. */
 	fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK |
 	    O_NOCTTY | O_CLOEXEC);
+	if (fd == -1 && errno == ENOENT)
+		return (1);
 	if (fd == -1) {
 		file_fault(s, "cannot read it (leave it out by an ignore "
 		    "rule, or make it readable)");

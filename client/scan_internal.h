@@ -43,8 +43,8 @@ struct scan {
 /**
  * scan_file(s, dirfd, name, st, ref):
  * Read a regular file into objects.  ${st} becomes what it was when it was
- * read.  Returns 0; 0 with ref NONE when it vanished is never given: -1 with
- * errno and the scan's sentence set.
+ * read.  Returns 0; 1 when it is not there any more; or -1 with errno and the
+ * scan's sentence set.
  */
 int scan_file(struct scan *, int, const char *, struct stat *,
     struct obj_ref *);
