@@ -358,6 +358,7 @@ is "$rc" 0 'attached, it gives the result there is'
 
 # --- interrupts ---
 
+: >"$T/out"     # not the one before's
 "$BIN/errand" -q -- sh -c 'n=0; trap "n=\$((n+1)); echo got \$n" INT; echo up
     i=0; while [ $i -lt 20 ]; do sleep 0.1; i=$((i+1)); done; exit 5' \
     >"$T/out" 2>"$T/err" &
@@ -366,6 +367,7 @@ wait_for 10 grep -q up "$T/out" || diag 'it does not come up'
 kill -INT $p
 wait $p
 is "$? $(grep -c got "$T/out")" '5 1' 'one interrupt is one INT for the command (SIG-A4)'
+: >"$T/out"     # not the one before's
 "$BIN/errand" -q -- sh -c 'trap "echo got" INT; echo up; while :; do sleep 0.1; done' \
     >"$T/out" 2>"$T/err" &
 p=$!
@@ -375,6 +377,7 @@ wait_for 10 grep -q got "$T/out" || diag 'it did not get it'
 kill -INT $p
 wait $p
 is $? 137 'the second kills it'
+: >"$T/out"     # not the one before's
 "$BIN/errand" -q -- sh -c 'echo up; exec sleep 100' >"$T/out" 2>"$T/err" &
 p=$!
 wait_for 10 grep -q up "$T/out" || diag 'it does not come up'

@@ -89,6 +89,7 @@ is "$(field limit)" runtime 'and is named'
 
 tree lost
 exec 9<>"$T/open"
+: >"$T/out"
 "$BIN/errand" -q -i -- cat <"$T/open" >"$T/out" 2>"$T/err" 9>&- &
 p=$!
 echo one >&9
@@ -147,6 +148,7 @@ is "$(printf 'in\n' | errand attach -q -i "$J")" "up${NL}in" \
     'a detached job waits for whoever attaches'
 J=$(errand -d -i -- sh -c 'echo up; cat')
 exec 9<>"$T/open"
+: >"$T/out"
 "$BIN/errand" attach -q -i "$J" <"$T/open" >"$T/out" 9>&- &
 p=$!
 wait_for 20 grep -q up "$T/out"
@@ -183,6 +185,7 @@ errand kill -f "$J" 2>/dev/null
 tree signals
 exec 9<>"$T/open"
 start_job() { # SCRIPT: in the background, until it says up; its pid is $p
+	: >"$T/out"     # not the one before's
 	"$BIN/errand" -q -i -- sh -c "$1" <"$T/open" >"$T/out" 2>"$T/err" \
 	    9>&- &
 	p=$!
