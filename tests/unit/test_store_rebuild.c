@@ -334,8 +334,9 @@ test_index_pages(void **state)
 		index_pages(strtoull(getenv("ERRAND_TEST_SEED"), NULL, 0));
 		return;
 	}
-	/* A page that had LMDB write 16 TB. */
-	index_pages(UINT64_C(59390345716615));
+	/* A page that had LMDB write 16 TB; with packs of the usual size. */
+	if (getenv("ERRAND_CRASH") == NULL)
+		index_pages(UINT64_C(59390345716615));
 	index_pages((uint64_t)getpid() * 2654435761u + 1);
 }
 
