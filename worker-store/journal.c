@@ -23,6 +23,7 @@
 
 #define LISTED_MAX      64      /* entries; then they are flushed */
 #define LISTED_SEC      5       /* since the first of them */
+#define SERIAL          "serial"        /* the last that was used */
 #define KEY_LEN         9       /* 'e', serial */
 
 struct journal {
@@ -81,22 +82,33 @@ on_listed(void *cookie, const uint8_t *key, size_t klen, const uint8_t *v,
 	return (0);
 }
 
-static int
-load(struct journal *j)
+int
+journal_serial_get(struct ix *ix, uint64_t *serial)
 {
-	struct ix *ix = j->st->ix;
 	const void *v;
 	size_t len;
 	int rc;
 
+	rc = ix_get(ix, IX_JOURNAL, SERIAL, sizeof(SERIAL) - 1, &v, &len);
+	if (rc == 0 && len == 8) {
+		*serial = le_get64(v);
+		return (1);
+	}
+	if (rc == -1 && errno != ENOENT)
+		return (-1);
+	*serial = io_real_us();
+	return (0);
+}
+
+static int
+load(struct journal *j)
+{
+	struct ix *ix = j->st->ix;
+	int rc;
+
 	if (ix_read(ix) == -1)
 		return (-1);
-	if ((rc = ix_get(ix, IX_JOURNAL, JOURNAL_SERIAL, sizeof(JOURNAL_SERIAL) - 1,
-	    &v, &len)) == 0 && len == 8)
-		j->serial = le_get64(v);
-	else if (rc == -1 && errno == ENOENT)
-		rc = 0;
-	if (rc == 0)
+	if ((rc = journal_serial_get(ix, &j->serial)) != -1)
 		rc = ix_scan(ix, IX_JOURNAL, "e", 1, 0, on_listed, j);
 	ix_read_end(ix);
 	j->replay = j->listed > 0;
@@ -376,7 +388,7 @@ journal_serial_put(struct ix *ix, uint64_t serial)
 	uint8_t v[8];
 
 	le_put64(v, serial);
-	return (ix_put(ix, IX_JOURNAL, JOURNAL_SERIAL, sizeof(JOURNAL_SERIAL) - 1, v,
+	return (ix_put(ix, IX_JOURNAL, SERIAL, sizeof(SERIAL) - 1, v,
 	    sizeof(v)));
 }
 

@@ -50,9 +50,16 @@ int journal_write(struct journal *, int flush);
 int journal_list(struct journal *);
 void journal_end(struct journal *, int committed);
 
-/* In a write transaction: entries up to this one have been used.  Where. */
-#define JOURNAL_SERIAL  "serial"
+/* In a write transaction: serials up to this one have been used. */
 int journal_serial_put(struct ix *, uint64_t);
+
+/*
+ * The last serial that was used: 1.  If the index knows none, because the store
+ * is new, or older than the journal, or because the index is damaged: 0, and the
+ * microseconds since 1970, since to begin at 1 again would give what is in the
+ * packs already the numbers of something else.  -1 with errno.
+ */
+int journal_serial_get(struct ix *, uint64_t *);
 
 /* A flush of the pack failed: what was behind is gone. */
 void journal_lost(struct journal *);

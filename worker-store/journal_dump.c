@@ -252,16 +252,13 @@ static int
 look(struct dump *d)
 {
 	struct ix *ix = d->st->ix;
-	const void *v;
-	size_t len;
-	int rc = -1;
+	int rc;
 
 	if (ix_read(ix) == -1)
 		return (-1);
-	if (ix_get(ix, IX_JOURNAL, JOURNAL_SERIAL, strlen(JOURNAL_SERIAL), &v,
-	    &len) == 0)
+	if ((rc = journal_serial_get(ix, &d->serial)) == 1)
 		rc = 0;
-	else if (errno == ENOENT && (rc = ix_usages(ix, on_usage, d)) == 0 &&
+	else if (rc == 0 && (rc = ix_usages(ix, on_usage, d)) == 0 &&
 	    d->ntenants > 0)
 		rc = ix_scan(ix, IX_IDEM, "", 0, 0, on_idem, d);
 	ix_read_end(ix);
@@ -286,7 +283,7 @@ dump(struct dump *d)
 		if (rc == -1)
 			return (-1);
 	}
-	return (d->serial > 0 ? finish(d) : 0);
+	return (d->jobs > 0 ? finish(d) : 0);
 }
 
 int

@@ -24,8 +24,9 @@
  *            length, receipt
  *   FORGET   job
  *
- * The serial orders all entries of all packs; the same one again is the same
- * entry, written twice, and the later one counts.
+ * The serial orders what is of one type, but for SETTLE, which the sequence
+ * orders.  An entry of the same type, job and place in that order is the same
+ * one, written twice, and the later counts.
  */
 #define JOURNAL_VERSION 1
 #define JOURNAL_HEAD    16

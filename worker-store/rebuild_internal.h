@@ -12,12 +12,18 @@
 
 struct store;
 
-/* An entry of the journal and where it is. */
+/*
+ * An entry of the journal and where it is.  They are done again type by type,
+ * and within one by what a store that was damaged cannot have got wrong: ends of
+ * jobs by their place in the tenant's chain, the others by their serial.
+ */
 struct rebuild_entry {
-	uint64_t serial;
+	uint64_t order;
+	uint64_t what;          /* type, tenant and job, hashed */
 	uint32_t pack;
 	uint32_t off;           /* of its record's header */
 	uint32_t at;            /* within the record's bytes */
+	uint8_t type;
 };
 
 struct rebuild_gone {
@@ -46,6 +52,7 @@ struct rebuild {
 	uint64_t foreign;       /* that have bytes, and nothing was */
 	int said;               /* why it cannot be, with what to do */
 	uint64_t last_us;       /* of the journal's newest record */
+	uint64_t serial;        /* the highest in it */
 };
 
 /* Walk all packs: objects, the table of packs, where the journal is. */

@@ -25,12 +25,16 @@
 #define ROOM    (64ULL * 1024 * 1024)
 
 static int
-by_serial(const void *a, const void *b)
+by_order(const void *a, const void *b)
 {
 	const struct rebuild_entry *x = a, *y = b;
 
-	if (x->serial != y->serial)
-		return (x->serial < y->serial ? -1 : 1);
+	if (x->type != y->type)
+		return (x->type < y->type ? -1 : 1);
+	if (x->order != y->order)
+		return (x->order < y->order ? -1 : 1);
+	if (x->what != y->what)
+		return (x->what < y->what ? -1 : 1);
 	if (x->pack != y->pack)
 		return (x->pack < y->pack ? -1 : 1);
 	return (x->off < y->off ? -1 : x->off > y->off);
@@ -177,19 +181,21 @@ err0:
 	return (-1);
 }
 
-/* Which entries count: of those with one serial, the last. */
+/* Which entries count: of those that are the same, the last. */
 static size_t
 order(struct rebuild *r)
 {
+	struct rebuild_entry *e = r->entries;
 	size_t i, n = 0;
 
 	if (r->nentries == 0)
 		return (0);
-	qsort(r->entries, r->nentries, sizeof(*r->entries), by_serial);
+	qsort(e, r->nentries, sizeof(*e), by_order);
 	for (i = 0; i < r->nentries; i++)
-		if (i + 1 == r->nentries ||
-		    r->entries[i].serial != r->entries[i + 1].serial)
-			r->entries[n++] = r->entries[i];
+		if (i + 1 == r->nentries || e[i].type != e[i + 1].type ||
+		    e[i].order != e[i + 1].order ||
+		    e[i].what != e[i + 1].what)
+			e[n++] = e[i];
 	return (n);
 }
 
@@ -204,8 +210,7 @@ txn(struct rebuild *r, size_t from, size_t to, uint8_t *rec)
 	for (i = from; i < to; i++)
 		if (one(r, &r->entries[i], rec) == -1)
 			goto err0;
-	if (to > from && journal_serial_put(ix, r->entries[to - 1].serial) ==
-	    -1)
+	if (journal_serial_put(ix, r->serial) == -1)
 		goto err0;
 	return (ix_commit(ix));
 

@@ -7,10 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sodium.h>
+
 #include "index.h"
 #include "index_pack.h"
 #include "journal_fmt.h"
 #include "lib/io.h"
+#include "lib/le.h"
 #include "lib/log.h"
 #include "lib/size.h"
 #include "pack.h"
@@ -125,6 +128,19 @@ gone_add(struct rebuild *r, const struct journal_entry *e)
 	return (0);
 }
 
+/* For telling entries of one type and order apart. */
+static uint64_t
+what(const struct journal_entry *e)
+{
+	uint8_t of[5 + JOB_ID_LEN], hash[16];
+
+	of[0] = e->type;
+	le_put32(of + 1, e->tenant);
+	memcpy(of + 5, e->job, JOB_ID_LEN);
+	(void)crypto_generichash(hash, sizeof(hash), of, sizeof(of), NULL, 0);
+	return (le_get64(hash));
+}
+
 /* Note where each entry of a journal record is. */
 static int
 journal_note(struct rebuild *r, const struct pack_walk *w)
@@ -159,8 +175,14 @@ journal_note(struct rebuild *r, const struct pack_walk *w)
 		    r->nentries + 1, sizeof(*r->entries))) == NULL)
 			return (-1);
 		r->entries = p;
-		r->entries[r->nentries++] = (struct rebuild_entry){ e.serial,
-		    w->number, (uint32_t)w->at, (uint32_t)at };
+		if (e.serial > r->serial)
+			r->serial = e.serial;
+		r->entries[r->nentries++] = (struct rebuild_entry){
+			.order = e.type == JOURNAL_SETTLE ?
+			    e.u.settle.sequence : e.serial,
+			.what = what(&e), .type = e.type, .pack = w->number,
+			.off = (uint32_t)w->at, .at = (uint32_t)at
+		};
 	}
 	return (0);
 }

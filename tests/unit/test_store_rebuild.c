@@ -7,6 +7,7 @@
 #include "tests/unit/store_driver.h"
 #include "lib/le.h"
 #include "worker-store/index.h"
+#include "worker-store/journal.h"
 #include "worker-store/pack_rec.h"
 
 /*
@@ -334,9 +335,8 @@ test_index_pages(void **state)
 		index_pages(strtoull(getenv("ERRAND_TEST_SEED"), NULL, 0));
 		return;
 	}
-	/* A page that had LMDB write 16 TB; with packs of the usual size. */
-	if (getenv("ERRAND_CRASH") == NULL)
-		index_pages(UINT64_C(59390345716615));
+	/* Pages that had LMDB write 16 TB, and that had the serial in them. */
+	index_pages(UINT64_C(59390345716615));
 	index_pages((uint64_t)getpid() * 2654435761u + 1);
 }
 
@@ -943,15 +943,36 @@ test_after_collection(void **state)
 	drv_done(&d);
 }
 
+/* The index's journal, emptied if ${empty}, counted up to ${serial}, if any. */
+static void
+index_journal(const struct drv *d, int empty, const uint64_t *serial)
+{
+	char path[300];
+	struct ix *ix;
+	int dirfd;
+
+	(void)snprintf(path, sizeof(path), "%s/index", d->dir);
+	assert_true((dirfd = open(d->dir, O_RDONLY | O_DIRECTORY |
+	    O_CLOEXEC)) != -1);
+	assert_non_null(ix = ix_open(dirfd, path, IX_MAP_MIN));
+	assert_int_equal(ix_write(ix, 1 << 20), 0);
+	if (empty)
+		assert_int_equal(ix_empty(ix, IX_JOURNAL), 0);
+	if (serial != NULL)
+		assert_int_equal(journal_serial_put(ix, *serial), 0);
+	assert_int_equal(ix_commit(ix), 0);
+	ix_close(ix);
+	close(dirfd);
+}
+
 /* Take the journal out of the packs and of the index, as it was once. */
 static void
 forget_journal(const struct drv *d)
 {
 	uint8_t *buf, *p;
 	char path[300];
-	struct ix *ix;
 	size_t len;
-	int fd, dirfd;
+	int fd;
 
 	(void)snprintf(path, sizeof(path), "%s/packs/00000001.pack", d->dir);
 	assert_int_equal(io_file_read(AT_FDCWD, path, 1 << 28, &buf, &len),
@@ -963,15 +984,65 @@ forget_journal(const struct drv *d)
 		assert_int_equal(io_pwrite(fd, "\0", 1, p - buf), 0);
 	close(fd);
 	free(buf);
+	index_journal(d, 1, NULL);
+}
+
+static uint64_t
+counted(const struct drv *d)
+{
+	char path[300];
+	uint64_t serial;
+	struct ix *ix;
+	int dirfd;
+
 	(void)snprintf(path, sizeof(path), "%s/index", d->dir);
 	assert_true((dirfd = open(d->dir, O_RDONLY | O_DIRECTORY |
 	    O_CLOEXEC)) != -1);
 	assert_non_null(ix = ix_open(dirfd, path, IX_MAP_MIN));
-	assert_int_equal(ix_write(ix, 1 << 20), 0);
-	assert_int_equal(ix_empty(ix, IX_JOURNAL), 0);
-	assert_int_equal(ix_commit(ix), 0);
+	assert_int_equal(ix_read(ix), 0);
+	assert_int_equal(journal_serial_get(ix, &serial), 1);
+	ix_read_end(ix);
 	ix_close(ix);
 	close(dirfd);
+	return (serial);
+}
+
+/*
+ * A damaged page can hide how far the journal has counted, or say that it is not
+ * far.  What is written then takes nothing away from what was.
+ */
+static void
+test_serial_lost(void **state)
+{
+	uint64_t was, wrong;
+	struct drv d;
+	int t, hidden;
+
+	(void)state;
+	for (hidden = 0; hidden < 2; hidden++) {
+		fill(&d, &t);
+		close(t);
+		assert_int_equal(drv_wait(&d), 0);
+		was = counted(&d);
+		wrong = was - (JOBS + SETTLED + 1);
+		index_journal(&d, hidden, hidden ? NULL : &wrong);
+		assert_int_equal(drv_start(&d), 0);
+		t = drv_bind(&d, T1, DRV_ALL);
+		make_job(&d, t, T1, JOBS);
+		settle_job(&d, T1, SETTLED, SETTLED + 1);
+		close(t);
+		drv_kill(&d);
+		if (hidden)
+			assert_true(counted(&d) > was + JOBS);
+		index_remove(&d);
+		d.rebuild = 1;
+		assert_int_equal(drv_start(&d), 0);
+		d.rebuild = 0;
+		t = drv_bind(&d, T1, DRV_ALL);
+		check_all(&d, t, JOBS + 1, SETTLED + 1);
+		close(t);
+		drv_done(&d);
+	}
 }
 
 /* An older store's jobs are in the packs once it has been opened. */
@@ -1018,6 +1089,7 @@ main(void)
 		cmocka_unit_test(test_other_index),
 		cmocka_unit_test(test_damaged_pack),
 		cmocka_unit_test(test_after_collection),
+		cmocka_unit_test(test_serial_lost),
 		cmocka_unit_test(test_older),
 	};
 
