@@ -230,11 +230,7 @@ write_objects(struct store *st)
 static int
 write_pack(struct store *st)
 {
-	struct ix_pack pack = {
-		.number = packs_number(st->packs),
-		.len = packs_end(st->packs)
-	};
-
+	struct ix_pack pack = store_open_pack(st);
 	int64_t live = (int64_t)pending_bytes(st->pending);
 
 	if (packs_unsynced(st->packs) > 0)

@@ -17,6 +17,7 @@
 #include "lib/le.h"
 #include "lib/memfd.h"
 #include "pending.h"
+#include "rewrite.h"
 #include "store.h"
 #include "usage.h"
 
@@ -170,6 +171,7 @@ forget(struct store *st, uint32_t tenant, const struct expiry *x)
 		goto err0;
 	CRASH_POINT("expired");
 	journal_end(st->journal, 1);
+	rewrite_forgot(st, x->n);
 	return (0);
 
 err1:

@@ -12,21 +12,22 @@
 #include "pack_rec.h"
 
 #define KEY_LEN         4
-#define OLD_LEN         9
-#define VALUE_LEN       17
+#define LEN_1           9
+#define LEN_2           17
+#define VALUE_LEN       25
 
 static int
 decode(uint32_t number, const uint8_t *v, size_t len, struct ix_pack *pack)
 {
-	if (len != OLD_LEN && len != VALUE_LEN)
+	if (len != LEN_1 && len != LEN_2 && len != VALUE_LEN)
 		goto err0;
 	pack->number = number;
 	pack->len = le_get64(v);
 	pack->sealed = v[8];
 	if (pack->len < PACK_HEAD)
 		goto err0;
-	pack->live = len == OLD_LEN ? pack->len - PACK_HEAD :
-	    le_get64(v + 9);
+	pack->live = len == LEN_1 ? pack->len - PACK_HEAD : le_get64(v + 9);
+	pack->journal = len == VALUE_LEN ? le_get64(v + 17) : 0;
 	return (0);
 
 err0:
@@ -57,6 +58,7 @@ put(struct ix *ix, const struct ix_pack *pack)
 	le_put64(v, pack->len);
 	v[8] = pack->sealed;
 	le_put64(v + 9, pack->live);
+	le_put64(v + 17, pack->journal);
 	return (ix_put(ix, IX_PACK, key, sizeof(key), v, sizeof(v)));
 }
 

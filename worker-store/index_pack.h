@@ -7,12 +7,14 @@
  * What the index knows of packs.
  *
  *   pack    u32 number, big-endian -> u64 length that counts, u8 sealed,
- *           u64 live bytes, all little-endian
+ *           u64 live bytes, u64 bytes of the journal, all little-endian
  *
  * Live are the records, headers included, that an object's entry points to; it
- * changes in the transaction in which the entry does.  An entry of the first
- * form ends before it: nothing had ever been deleted then, so all of the
- * pack's records are live.
+ * changes in the transaction in which the entry does.  Of the journal are all its
+ * records, whether their jobs are there yet or not, and some that a failure took
+ * back.  An entry of the first form ends before live: nothing had ever been
+ * deleted then, so all of the pack's records are live.  One of the second ends
+ * behind it, and says nothing of the journal.
  */
 struct ix;
 
@@ -21,6 +23,7 @@ struct ix_pack {
 	uint64_t len;
 	uint8_t sealed;
 	uint64_t live;
+	uint64_t journal;
 };
 
 /* -1: ENOENT. */
@@ -28,7 +31,7 @@ int ix_pack_get(struct ix *, uint32_t, struct ix_pack *);
 
 /**
  * ix_pack_put(ix, pack):
- * In a write transaction: note length and seal; what is live stays as it was
+ * In a write transaction: note length, seal and journal; what is live stays as it was
  * (nothing, for a new one), whatever ${pack} says.
  */
 int ix_pack_put(struct ix *, const struct ix_pack *);

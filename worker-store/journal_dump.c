@@ -230,11 +230,11 @@ static int
 finish(struct dump *d)
 {
 	struct store *st = d->st;
-	struct ix_pack pack = { .number = packs_number(st->packs) };
+	struct ix_pack pack;
 
 	if (pack_sync(st->packs) == -1)
 		return (-1);
-	pack.len = packs_end(st->packs);
+	pack = store_open_pack(st);
 	if (ix_write(st->ix, ROOM) == -1)
 		return (-1);
 	if (ix_pack_put(st->ix, &pack) == -1 ||

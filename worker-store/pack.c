@@ -81,7 +81,8 @@ packs_close(struct packs *ps)
 }
 
 int
-packs_attach(struct packs *ps, uint32_t number, uint64_t committed)
+packs_attach(struct packs *ps, uint32_t number, uint64_t committed,
+    uint64_t journal)
 {
 	uint64_t len;
 	int fd;
@@ -107,6 +108,7 @@ packs_attach(struct packs *ps, uint32_t number, uint64_t committed)
 	}
 	ps->fd = fd;
 	ps->committed = ps->synced = ps->written = committed;
+	ps->journal = journal;
 	return (0);
 
 err1:
@@ -122,6 +124,7 @@ packs_use(struct packs *ps)
 	ps->next_fd = -1;
 	ps->number = ps->next_number;
 	ps->committed = ps->synced = ps->written = PACK_HEAD;
+	ps->journal = 0;
 	ps->fill = ps->nbare = 0;
 }
 
@@ -147,6 +150,13 @@ uint64_t
 packs_unsynced(const struct packs *ps)
 {
 	return (packs_end(ps) - ps->synced);
+}
+
+uint64_t
+packs_journal(const struct packs *ps)
+{
+
+	return (ps->journal);
 }
 
 int
@@ -357,6 +367,7 @@ pack_append_journal(struct packs *ps, const uint8_t *p, size_t len)
 	memcpy(at + PACK_REC_HEAD, p, len);
 	pack_rec_encode(&rec, p, ps->key, ps->number, packs_end(ps), at);
 	ps->fill += PACK_REC_HEAD + len;
+	ps->journal += PACK_REC_HEAD + len;
 	return (0);
 }
 

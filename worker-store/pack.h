@@ -53,13 +53,13 @@ int packs_last(struct packs *, uint32_t *);
 int packs_list(struct packs *, uint32_t **, size_t *);
 
 /**
- * packs_attach(ps, number, committed):
- * Open the pack to append to and drop what lies behind ${committed}: a batch
- * that a crash cut off.  Return 0; 1 when the file is damaged or gone, so that
- * another one must be begun (it was logged); -1 after logging what can be put
- * right.
+ * packs_attach(ps, number, committed, journal):
+ * Open the pack to append to, of which ${journal} bytes are known to be the
+ * journal's, and drop what lies behind ${committed}: a batch that a crash cut
+ * off.  Return 0; 1 when the file is damaged or gone, so that another one must be
+ * begun (it was logged); -1 after logging what can be put right.
  */
-int packs_attach(struct packs *, uint32_t, uint64_t);
+int packs_attach(struct packs *, uint32_t, uint64_t, uint64_t);
 
 /* Write a pack's header anew, durably.  0, or -1 with errno after logging. */
 int packs_head_mend(struct packs *, uint32_t);
@@ -88,6 +88,8 @@ void packs_use(struct packs *);
 uint32_t packs_number(const struct packs *);
 uint64_t packs_end(const struct packs *);
 uint64_t packs_unsynced(const struct packs *);
+/* Bytes of it that are the journal's, those that were rewound among them. */
+uint64_t packs_journal(const struct packs *);
 int packs_full(const struct packs *);
 
 /**

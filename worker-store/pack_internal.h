@@ -29,6 +29,7 @@ struct packs {
 	uint64_t committed;
 	uint64_t synced;
 	uint64_t written;
+	uint64_t journal;       /* see packs_journal */
 	uint8_t *buf;           /* what comes after written */
 	size_t fill;
 	struct pack_rec_place bare[HASH_MANY_MAX];      /* in buf, no MAC yet */

@@ -53,6 +53,7 @@ struct rebuild {
 	int said;               /* why it cannot be, with what to do */
 	uint64_t last_us;       /* of the journal's newest record */
 	uint64_t serial;        /* the highest in it */
+	uint64_t pack_journal;  /* its bytes in the pack that is walked */
 };
 
 /* Walk all packs: objects, the table of packs, where the journal is. */

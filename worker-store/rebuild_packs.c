@@ -210,8 +210,10 @@ record(struct rebuild *r, const struct pack_walk *w, int found)
 	}
 	if (found == PACK_BAD_BYTES)
 		return (damaged(r, w));
-	return (w->rec.ref.kind == PACK_JOURNAL ? journal_note(r, w) :
-	    object_add(r, w));
+	if (w->rec.ref.kind != PACK_JOURNAL)
+		return (object_add(r, w));
+	r->pack_journal += PACK_REC_HEAD + w->rec.len;
+	return (journal_note(r, w));
 }
 
 /* The pack's line in the index: as far as it was understood. */
@@ -291,6 +293,7 @@ extent(struct rebuild *r, const struct pack_walk *w, int records,
 	if (records || !w->bad_file_head) {
 		r->readable++;
 		pack->len = w->next;
+		pack->journal = r->pack_journal;
 		/* One that was understood to its end may be gone on with. */
 		pack->sealed = w->unreachable > 0 || w->bad_file_head;
 	} else if (w->unreachable > 0)
@@ -307,6 +310,7 @@ one_pack(struct rebuild *r, struct ix_pack *pack)
 	(void)pack_size(r->st->packs, pack->number, &size);
 	pack->sealed = 1;
 	pack->len = size;
+	r->pack_journal = 0;
 	if (pack_walk_open(&w, r->st->packs, pack->number, 0, 0) == -1)
 		rc = unreadable(r, pack->number);
 	else {

@@ -36,6 +36,7 @@
 #define TURN_MAX_US     1000000
 #define STUCK_MAX       64
 #define SEAL_BYTES      (4 * 1024 * 1024) /* a smaller open pack is left */
+#define FORGOT_MIN      1024            /* jobs, to look into a journal for */
 #define ROOM_BASE       (256 * 1024)
 #define ROOM_OBJECT     (3 * 4096)
 
@@ -57,6 +58,9 @@ struct rewrite {
 	unsigned int holds;
 	uint64_t kept;          /* since when collections are in the way, or 0 */
 	uint64_t turn;          /* until when none may begin */
+	uint64_t forgot;        /* jobs, since the journal was all needed */
+	uint64_t journal;       /* of the pack's: seen, and carried */
+	uint64_t carried;
 	uint32_t stuck[STUCK_MAX];
 	struct rewrite_figures fig;
 	size_t n;               /* objects that the step moves: as they will be */
@@ -142,6 +146,14 @@ rewrite_release(struct store *st)
 		rewrite_kick(st);
 }
 
+void
+rewrite_forgot(struct store *st, size_t jobs)
+{
+	st->rewrite->forgot += jobs;
+	if (st->rewrite->forgot >= TEST_NUMBER("rewrite-forgot", FORGOT_MIN))
+		rewrite_kick(st);
+}
+
 static int
 is_stuck(const struct rewrite *rw, uint32_t pack)
 {
@@ -166,33 +178,54 @@ give_up(struct rewrite *rw)
 	rw->pack = 0;
 }
 
+/* Packs by their number, 0: none. */
 struct choice {
 	const struct rewrite *rw;
-	struct ix_pack best;    /* number 0: none */
+	struct ix_pack best;
+	struct ix_pack aged;    /* the oldest that is little but journal */
 	struct ix_pack open;
 	uint32_t oldest;
 };
 
 static int
-mostly_dead(const struct ix_pack *p)
+mostly_dead(const struct ix_pack *p, uint64_t needed)
 {
-	return (p->live < (p->len - PACK_HEAD) / 2);
+	return (needed == 0 || needed < (p->len - PACK_HEAD) / 2);
 }
 
 static int
 on_pack(void *cookie, const struct ix_pack *p)
 {
 	struct choice *c = cookie;
+	uint64_t needed = p->live + p->journal;
 
 	if (c->oldest == 0)
 		c->oldest = p->number;
 	if (!p->sealed)
 		c->open = *p;
-	else if ((p->live == 0 || mostly_dead(p)) &&
-	    !is_stuck(c->rw, p->number) &&
-	    (c->best.number == 0 || p->live < c->best.live))
+	else if (is_stuck(c->rw, p->number))
+		return (0);
+	else if (mostly_dead(p, needed) && (c->best.number == 0 ||
+	    needed < c->best.live + c->best.journal))
 		c->best = *p;
+	else if (c->aged.number == 0 && mostly_dead(p, p->live))
+		c->aged = *p;
 	return (0);
+}
+
+/*
+ * What the journal tells of jobs that are gone is of no use, but only a look at
+ * all of it says how much that is.  Taken for dead it would be rewritten for
+ * ever, where it is most of a pack.  So it counts as needed, until many jobs have
+ * been forgotten; then the oldest pack is rewritten, where they most likely were,
+ * and so on until one turns out to be needed.
+ */
+static void
+look_into_journal(struct choice *c)
+{
+	if (c->best.number == 0 &&
+	    c->rw->forgot >= TEST_NUMBER("rewrite-forgot", FORGOT_MIN))
+		c->best = c->aged;
 }
 
 /* The pack of which least is live, if any.  1, 0 for none, or -1. */
@@ -201,6 +234,7 @@ choose(struct rewrite *rw)
 {
 	struct choice c = { .rw = rw };
 	struct store *st = rw->st;
+	uint64_t needed;
 	int rc;
 
 	if (ix_read(st->ix) == -1)
@@ -209,22 +243,26 @@ choose(struct rewrite *rw)
 	ix_read_end(st->ix);
 	if (rc == -1)
 		return (-1);
-	if (c.open.number != 0 && mostly_dead(&c.open) &&
+	if (c.open.number != 0 &&
+	    mostly_dead(&c.open, c.open.live + c.open.journal) &&
 	    c.open.len >= TEST_NUMBER("rewrite-seal", SEAL_BYTES)) {
 		if (batch_run(st->batch) == -1 || store_new_pack(st) == -1)
 			return (-1);
 		return (1);
 	}
+	look_into_journal(&c);
 	if (c.best.number == 0)
 		return (0);
 	/* Copies need room before the pack gives any. */
-	if (c.best.live > 0 && store_disk_free(st) < c.best.live +
+	needed = c.best.live + c.best.journal;
+	if (needed > 0 && store_disk_free(st) < needed +
 	    store_disk_reserve(st) / 4)
 		return (0);
 	rw->pack = c.best.number;
 	rw->len = c.best.len;
 	rw->oldest = c.best.number == c.oldest;
 	rw->over = rw->damaged = 0;
+	rw->journal = rw->carried = 0;
 	if (pack_walk_open(&rw->walk, st->packs, rw->pack, rw->len, 1) == 0)
 		return (1);
 	/* What is not there has nothing live either, or is damaged. */
@@ -266,6 +304,24 @@ object(struct rewrite *rw)
 	return (0);
 }
 
+/* Copy what is needed of a part of the journal.  0, or -1 with errno. */
+static int
+journal(struct rewrite *rw)
+{
+	const struct pack_walk *w = &rw->walk;
+	uint64_t had = packs_journal(rw->st->packs);
+
+	rw->journal += PACK_REC_HEAD + w->rec.len;
+	if (journal_carry(rw->st->journal, w->stored, w->rec.len,
+	    rw->oldest) == -1) {
+		if (errno != EBADMSG)
+			return (-1);
+		rw->damaged = 1;
+	}
+	rw->carried += packs_journal(rw->st->packs) - had;
+	return (0);
+}
+
 /* Look at the next record.  0, or -1 with errno. */
 static int
 record(struct rewrite *rw)
@@ -275,16 +331,10 @@ record(struct rewrite *rw)
 
 	if ((rc = pack_walk_next(w)) == -1)
 		return (-1);
-	if (rc == PACK_RECORD && w->rec.ref.kind == PACK_JOURNAL) {
-		if (journal_carry(rw->st->journal, w->stored, w->rec.len,
-		    rw->oldest) == 0)
-			return (0);
-		if (errno != EBADMSG)
-			return (-1);
-		rw->damaged = 1;
-	} else if (rc == PACK_RECORD)
-		return (object(rw));
-	else if (rc == PACK_END)
+	if (rc == PACK_RECORD)
+		return (w->rec.ref.kind == PACK_JOURNAL ? journal(rw) :
+		    object(rw));
+	if (rc == PACK_END)
 		rw->over = 1;
 	/* What cannot be read may be something live. */
 	if (rc == PACK_BAD_HEAD || rc == PACK_BAD_BYTES || w->unreachable > 0)
@@ -326,10 +376,7 @@ static int
 write_moves(struct rewrite *rw)
 {
 	struct store *st = rw->st;
-	struct ix_pack open = {
-		.number = packs_number(st->packs),
-		.len = packs_end(st->packs)
-	};
+	const struct ix_pack open = store_open_pack(st);
 	int64_t bytes = 0;
 	size_t i;
 
@@ -453,6 +500,8 @@ finish(struct rewrite *rw)
 		rw->fig.removed_bytes += rw->len;
 	}
 	CRASH_POINT("rewrite-removed");
+	if (rw->carried > rw->journal / 2)
+		rw->forgot = 0;
 	pack_walk_done(&rw->walk);
 	rw->pack = 0;
 	return (0);

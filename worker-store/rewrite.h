@@ -7,12 +7,13 @@
 
 /*
  * Giving room back to the disk.  A sealed pack of which less than half is live
- * is rewritten: what is live is copied to the open pack, in steps of half a
- * megabyte between batches, each of which flushes the copies before one commit
- * says where they are now.  When nothing is live any more, a commit stops naming the
- * pack, and only then is its file removed and the directory flushed.  Copies
- * are checked against their ids; a pack with a damaged object is left as it is.
- * An open pack that is mostly dead is sealed first.
+ * or the journal's is rewritten: what is live is copied to the open pack, in
+ * steps of half a megabyte between batches, each of which flushes the copies
+ * before one commit says where they are now.  When nothing is live any more, a
+ * commit stops naming the pack, and only then is its file removed and the
+ * directory flushed.  Copies are checked against their ids; a pack with a damaged
+ * object is left as it is.  An open pack that is mostly dead is sealed first.
+ * A part of the journal is copied without what it tells of jobs that are gone.
  *
  * While a collection holds a set of places (gc.h) nothing is moved.  Nobody
  * reads a pack over several handlers without holding all of them.
@@ -33,6 +34,9 @@ struct rewrite_figures {
 	struct stint_longest longest;   /* step */
 };
 void rewrite_figures(const struct store *, struct rewrite_figures *);
+
+/* So many jobs were forgotten: what the journal tells of them is of no use. */
+void rewrite_forgot(struct store *, size_t);
 
 /* There may be packs to rewrite. */
 void rewrite_kick(struct store *);

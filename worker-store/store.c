@@ -179,14 +179,21 @@ err0:
 	return (-1);
 }
 
+struct ix_pack
+store_open_pack(const struct store *st)
+{
+
+	return ((struct ix_pack){
+		.number = packs_number(st->packs),
+		.len = packs_end(st->packs),
+		.journal = packs_journal(st->packs)
+	});
+}
+
 int
 store_new_pack(struct store *st)
 {
-	struct ix_pack old = {
-		.number = packs_number(st->packs),
-		.len = packs_end(st->packs),
-		.sealed = 1
-	};
+	struct ix_pack old;
 
 	/* What is written and not flushed has to be by now. */
 	if (packs_unsynced(st->packs) > 0 && pack_sync(st->packs) == -1) {
@@ -194,6 +201,8 @@ store_new_pack(struct store *st)
 			journal_lost(st->journal);
 		return (-1);
 	}
+	old = store_open_pack(st);
+	old.sealed = 1;
 	return (pack_change(st, &old, old.number + 1));
 }
 
@@ -223,7 +232,8 @@ recover(struct store *st)
 	st->packs_damaged = r.damaged;
 	if (r.open.number == 0)
 		return (pack_change(st, &r.open, 1));
-	rc = packs_attach(st->packs, r.open.number, r.open.len);
+	rc = packs_attach(st->packs, r.open.number, r.open.len,
+	    r.open.journal);
 	if (rc == 0)
 		return (key_note(st->ix, packs_key(st->packs)));
 	if (rc == -1)

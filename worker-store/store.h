@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "index_obj.h"
+#include "index_pack.h"
 #include "lib/object.h"
 
 struct batch;
@@ -88,6 +89,9 @@ int store_read(struct store *, const struct ix_object *, uint8_t *);
 
 /* ix_commit; when the index must be opened again, the process will end. */
 int store_commit(struct store *);
+
+/* The open pack as the index has to know it: not sealed, nothing of live. */
+struct ix_pack store_open_pack(const struct store *);
 
 /* Begin another pack, while nothing is pending.  0, or -1 with errno. */
 int store_new_pack(struct store *);

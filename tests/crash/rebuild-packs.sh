@@ -19,7 +19,7 @@ chmod 711 "$TMPDIR"
 trap 'rm -rf "$TMPDIR"' EXIT
 echo 1..2
 failed=0
-out=$(ERRAND_CRASH='pack-seal=20K rewrite-seal=4K lease-grace=0' \
+out=$(ERRAND_CRASH='pack-seal=20K rewrite-seal=4K rewrite-forgot=100 lease-grace=0' \
     "$BUILD/tests/unit/test_store_rebuild" 2>&1) || {
 	failed=1
 	printf 'not '

@@ -326,16 +326,16 @@ test_attach(void **state)
 	assert_int_equal(pack_sync(d->ps), 0);
 	packs_close(d->ps);
 	assert_non_null(d->ps = packs_open(d->fd, key));
-	assert_int_equal(packs_attach(d->ps, 1, end), 0);
+	assert_int_equal(packs_attach(d->ps, 1, end, 0), 0);
 	assert_int_equal(packs_end(d->ps), end);
 	assert_int_equal(pack_read(d->ps, TENANT, &ra, &a, raw), 0);
 	assert_int_equal(pack_read(d->ps, TENANT, &rb, &b, raw), -1);
 	packs_close(d->ps);
 	/* Shorter than the index counts on, or not there: begin another. */
 	assert_non_null(d->ps = packs_open(d->fd, key));
-	assert_int_equal(packs_attach(d->ps, 1, end + 1), 1);
+	assert_int_equal(packs_attach(d->ps, 1, end + 1, 0), 1);
 	assert_true(packs_full(d->ps));
-	assert_int_equal(packs_attach(d->ps, 2, PACK_HEAD), 1);
+	assert_int_equal(packs_attach(d->ps, 2, PACK_HEAD, 0), 1);
 	assert_int_equal(packs_check(d->ps, 1, end), 0);
 	assert_int_equal(packs_check(d->ps, 1, end + 1), 1);
 	assert_int_equal(packs_check(d->ps, 2, 0), 1);
@@ -343,7 +343,7 @@ test_attach(void **state)
 	packs_close(d->ps);
 	assert_non_null(d->ps = packs_open(d->fd, (const uint8_t *)
 	    "another key of the same length..."));
-	assert_int_equal(packs_attach(d->ps, 1, end), 1);
+	assert_int_equal(packs_attach(d->ps, 1, end, 0), 1);
 }
 
 static void

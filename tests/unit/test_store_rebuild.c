@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <dirent.h>
 
 #include "tests/unit/store_driver.h"
 #include "lib/le.h"
@@ -1045,6 +1046,153 @@ test_serial_lost(void **state)
 	}
 }
 
+/* The highest number of a pack that there is. */
+static uint32_t
+newest_pack(const struct drv *d)
+{
+	char path[300];
+	struct dirent *e;
+	uint32_t n = 0;
+	DIR *dir;
+
+	(void)snprintf(path, sizeof(path), "%s/packs", d->dir);
+	assert_non_null(dir = opendir(path));
+	while ((e = readdir(dir)) != NULL)
+		if (strtoul(e->d_name, NULL, 16) > n)
+			n = (uint32_t)strtoul(e->d_name, NULL, 16);
+	closedir(dir);
+	return (n);
+}
+
+/* Jobs that bring nothing new: the journal is all that grows. */
+static void
+same_jobs(struct drv *d, uint64_t from, uint64_t to)
+{
+	struct drv_objs o = { 0 };
+	struct obj_ref file, spec, root;
+	struct drv_reply r;
+	char job[JOB_ID_LEN + 1];
+
+	file = drv_chunk(&o, 0, 900);
+	spec = drv_chunk(&o, 100000, 60);
+	root = drv_tree(&o, &file, 1, 900);
+	free(o.buf);
+	for (; from < to; from++) {
+		job_name(from, job);
+		assert_int_equal(drv_publish(d, T1, job, &root, &spec, &r),
+		    ERR_NONE);
+	}
+}
+
+#define SAME    2000            /* their journal fills several packs */
+#define GONE    150             /* of them, more than rewriting waits for */
+
+/* No pack is begun while nothing is done. */
+static void
+at_rest(const struct drv *d)
+{
+	uint32_t n;
+
+	(void)usleep(500000);
+	n = newest_pack(d);
+	(void)usleep(500000);
+	assert_int_equal(newest_pack(d), n);
+}
+
+/*
+ * Packs that hold little but the journal of jobs that are there stay: when they
+ * are filled, when too few jobs were forgotten to be worth it, and when the
+ * index was made anew.
+ */
+static void
+test_rest(void **state)
+{
+	struct drv d;
+	uint64_t n;
+	int t;
+
+	(void)state;
+	if (getenv("ERRAND_CRASH") == NULL) {
+		print_message("# only with packs that are small\n");
+		return;
+	}
+	fill(&d, &t);
+	close(t);
+	same_jobs(&d, 10000, 10000 + SAME);
+	assert_true(newest_pack(&d) > 5);
+	at_rest(&d);
+	for (n = 0; n < GONE; n++)
+		settle_job(&d, T1, 10000 + n, SETTLED + 1 + n);
+	while (forget(&d, 1) > 0)
+		continue;
+	at_rest(&d);
+	drv_kill(&d);
+	index_remove(&d);
+	d.rebuild = 1;
+	assert_int_equal(drv_start(&d), 0);
+	n = newest_pack(&d);
+	at_rest(&d);
+	assert_in_range(newest_pack(&d), n, n + 1);
+	assert_int_equal(unsettled(&d), JOBS - SETTLED + 1 + SAME - GONE);
+	drv_done(&d);
+}
+
+/* All the packs' bytes. */
+static uint64_t
+packs_bytes(const struct drv *d)
+{
+	char path[300];
+	struct dirent *e;
+	uint64_t sum = 0;
+	struct stat st;
+	DIR *dir;
+
+	(void)snprintf(path, sizeof(path), "%s/packs", d->dir);
+	assert_non_null(dir = opendir(path));
+	while ((e = readdir(dir)) != NULL)
+		if (fstatat(dirfd(dir), e->d_name, &st, 0) == 0 &&
+		    S_ISREG(st.st_mode))
+			sum += (uint64_t)st.st_size;
+	closedir(dir);
+	return (sum);
+}
+
+#define FEW     500
+
+/* Unless most of those jobs have been forgotten. */
+static void
+test_forgotten(void **state)
+{
+	uint64_t n, was;
+	struct drv d;
+	int t;
+
+	(void)state;
+	if (getenv("ERRAND_CRASH") == NULL) {
+		print_message("# only with packs that are small\n");
+		return;
+	}
+	fill(&d, &t);
+	close(t);
+	same_jobs(&d, 10000, 10000 + FEW);
+	for (n = 0; n < FEW; n++)
+		settle_job(&d, T1, 10000 + n, SETTLED + 1 + n);
+	(void)usleep(500000);
+	was = packs_bytes(&d);
+	while (forget(&d, 1) > 0)
+		continue;
+	for (n = 0; n < 100 && packs_bytes(&d) > was / 3; n++)
+		(void)usleep(50000);
+	assert_true(packs_bytes(&d) <= was / 3);
+	assert_int_equal(head_of(&d, T1), SETTLED + FEW);
+	drv_kill(&d);
+	index_remove(&d);
+	d.rebuild = 1;
+	assert_int_equal(drv_start(&d), 0);
+	assert_int_equal(head_of(&d, T1), SETTLED + FEW);
+	drv_done(&d);
+}
+
 /* An older store's jobs are in the packs once it has been opened. */
 static void
 test_older(void **state)
@@ -1090,6 +1238,8 @@ main(void)
 		cmocka_unit_test(test_damaged_pack),
 		cmocka_unit_test(test_after_collection),
 		cmocka_unit_test(test_serial_lost),
+		cmocka_unit_test(test_rest),
+		cmocka_unit_test(test_forgotten),
 		cmocka_unit_test(test_older),
 	};
 
