@@ -25,6 +25,7 @@ static const struct field prepare_fields[] = {
 	BOOL(u.prepare.as_root),
 	UINT(u.prepare.scratch, 0, BIG),
 	NAME(u.prepare.image, 0),
+	UINT(u.prepare.ids, 0, UINT16_MAX),
 };
 static MAP(prepare_map, T, errand__exec__prepare__descriptor, prepare_fields,
     NULL);

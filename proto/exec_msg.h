@@ -38,6 +38,8 @@ struct exec_msg {
 						 * 0: the default */
 			char image[IMAGE_NAME_MAX + 1]; /* "": the host's own
 						 * files */
+			uint32_t ids;           /* as_root: so many more are
+						 * mapped, from 1 on */
 		} prepare;
 		struct {
 			char sandbox[JOB_ID_LEN + 1];

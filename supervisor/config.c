@@ -170,6 +170,21 @@ check_range(cfg_t *cfg, cfg_opt_t *opt)
 	return (-1);
 }
 
+/* Ids 1, 2 and so on inside; there are not more of them than 16 bits. */
+static int
+check_image_uids(cfg_t *cfg, cfg_opt_t *opt)
+{
+	struct uid_range r;
+
+	if (range_parse(last_str(opt), &r) == 0 &&
+	    r.last - r.first < CONFIG_IMAGE_UIDS_MOST)
+		return (0);
+	cfg_error(cfg, "%s = %s is no range of uids; write FIRST-LAST with at "
+	    "most %d ids, none of them 0", cfg_opt_name(opt), last_str(opt),
+	    CONFIG_IMAGE_UIDS_MOST);
+	return (-1);
+}
+
 static int
 check_path(cfg_t *cfg, cfg_opt_t *opt)
 {
@@ -268,6 +283,7 @@ static const struct check main_checks[] = {
 
 static const struct check tenant_checks[] = {
 	{ "id", check_bound }, { "host_uid", check_bound },
+	{ "image_uids", check_image_uids },
 	{ "uids", check_bound }, { "slots", check_bound },
 	{ "net", check_word }, CHECKS_KEEP(""),
 	CHECKS_LIMITS("limits"),
@@ -568,11 +584,18 @@ config_choose(struct config *c, const char *path)
 	    0);
 }
 
+int
+config_range_apart(const struct uid_range *a, const struct uid_range *b)
+{
+
+	return (a->first == 0 || b->first == 0 || a->last < b->first ||
+	    b->last < a->first);
+}
+
 static int
 ranges_clash(const struct config *c)
 {
-	if (c->worker_uids.last < c->tenant_uids.first ||
-	    c->tenant_uids.last < c->worker_uids.first)
+	if (config_range_apart(&c->worker_uids, &c->tenant_uids))
 		return (0);
 	log_warnx("%s: worker_uids and tenant_uids overlap; give them ranges "
 	    "apart", c->path == NULL ? "configuration" : c->path);
@@ -641,6 +664,8 @@ tenant_take(cfg_t *cfg, const char *path, struct tenant_conf *tc)
 
 	take_u32(cfg, "id", &tc->id);
 	take_u32(cfg, "host_uid", &tc->host_uid);
+	if ((s = cfg_getstr(cfg, "image_uids")) != NULL)
+		(void)range_parse(s, &tc->image_uids);
 	take_u32(cfg, "slots", &tc->slots);
 	take_keep(cfg, &tc->keep);
 	tc->automatic = cfg_getbool(cfg, "automatic") != cfg_false;
@@ -664,7 +689,7 @@ config_tenant_read(const char *dir, const char *name, struct tenant_conf *tc,
 {
 	cfg_opt_t limits[] = { OPTS_LIMITS, CFG_END() };
 	cfg_opt_t opts[] = {
-		OPT_INT("id"), OPT_INT("host_uid"),
+		OPT_INT("id"), OPT_INT("host_uid"), OPT_STR("image_uids"),
 		CFG_INT_LIST("uids", NULL, CFGF_NODEFAULT), OPT_INT("slots"),
 		OPT_STR("net"), OPTS_KEEP,
 		CFG_BOOL("automatic", cfg_false, CFGF_NONE),

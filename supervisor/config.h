@@ -9,6 +9,7 @@
 
 #define CONFIG_UIDS_MAX 16      /* local users of one tenant */
 
+/* first 0: there is none */
 struct uid_range {
 	uint32_t first, last;
 };
@@ -63,6 +64,7 @@ struct tenant_conf {
 	char name[TENANT_NAME_MAX + 1];
 	uint32_t id;            /* 0: none was assigned yet */
 	uint32_t host_uid;      /* 0: likewise */
+	struct uid_range image_uids;    /* jobs of an image have these too */
 	uint32_t nuids;
 	uint32_t uids[CONFIG_UIDS_MAX];
 	uint32_t slots;         /* 0: the default */
@@ -80,6 +82,12 @@ struct tenant_conf {
  */
 struct config *config_load(const char *, int);
 void config_free(struct config *);
+
+/**
+ * config_range_apart(a, b):
+ * Have they no id in common?  With a range that is none they have not.
+ */
+int config_range_apart(const struct uid_range *, const struct uid_range *);
 
 /**
  * config_tenant_read(dir, name, tc, why, size):

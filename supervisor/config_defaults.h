@@ -3,6 +3,9 @@
 
 struct config;
 
+/* Inside, ids 1 to 65535: what files and databases of users have. */
+#define CONFIG_IMAGE_UIDS_MOST 65535
+
 /* A range must have room for the store, exec and a few connections. */
 #define CONFIG_UIDS_LEAST 8
 

@@ -69,6 +69,9 @@ config_tenant_text(const struct tenant_conf *tc, size_t *len)
 	for (i = 0; i < tc->nuids; i++)
 		fprintf(f, "%s%" PRIu32, i == 0 ? "" : ", ", tc->uids[i]);
 	fprintf(f, "}\n");
+	if (tc->image_uids.first != 0)
+		fprintf(f, "image_uids = \"%" PRIu32 "-%" PRIu32 "\"\n",
+		    tc->image_uids.first, tc->image_uids.last);
 	if (tc->slots != 0)
 		fprintf(f, "slots = %" PRIu32 "\n", tc->slots);
 	if (tc->net_host)

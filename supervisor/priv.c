@@ -154,21 +154,55 @@ proc_write(int proc, const char *name, const char *text)
 }
 
 static int
-map_write(int proc, const char *name, uint32_t id)
+map_write(int proc, const char *name, uint32_t id, const struct uid_range *more)
 {
-	char text[32];
+	char text[64];
+	int n;
 
-	snprintf(text, sizeof(text), "0 %" PRIu32 " 1\n", id);
+	n = snprintf(text, sizeof(text), "0 %" PRIu32 " 1\n", id);
+	if (more->first != 0)
+		snprintf(text + n, sizeof(text) - (size_t)n,
+		    "1 %" PRIu32 " %" PRIu32 "\n", more->first,
+		    more->last - more->first + 1);
 	return (proc_write(proc, name, text));
 }
 
+/* Not root's, and not so many that they wrap around. */
+static int
+rule_check(const struct map_rule *rule)
+{
+	const struct uid_range *more = &rule->more;
+
+	if ((rule->host_uid == 0 && geteuid() == 0) ||
+	    more->last < more->first ||
+	    (more->first != 0 && (more->last == UINT32_MAX ||
+	    (rule->host_uid >= more->first &&
+	    rule->host_uid <= more->last)))) {
+		errno = EPERM;
+		return (-1);
+	}
+	return (0);
+}
+
+/* Without groups to set, there are none whose absence could open a file. */
+static int
+maps_write(int proc, const struct map_rule *rule)
+{
+	if (rule->more.first == 0 &&
+	    proc_write(proc, "setgroups", "deny") == -1)
+		return (-1);
+	if (map_write(proc, "gid_map", rule->host_gid, &rule->more) == -1)
+		return (-1);
+	return (map_write(proc, "uid_map", rule->host_uid, &rule->more));
+}
+
 /*
- * Safe because: the range is the job's tenant's, from our own records, one id
- * wide and never 0; the namespace was checked; the files are opened through
- * the checked process's own directory; and the kernel lets a map be written
- * only once, so nobody's map is changed afterwards.  The process may move to
- * another namespace of its own between check and write: then the map it gets
- * is that same single id, in a namespace that only it can have made.
+ * Safe because: the ids are the job's tenant's, from our own records, and never
+ * 0; the namespace was checked; the files are opened through the checked
+ * process's own directory; and the kernel lets a map be written only once, so
+ * nobody's map is changed afterwards.  The process may move to another namespace
+ * of its own between check and write: then the map it gets is that same one, in
+ * a namespace that only it can have made.
  */
 int
 map_priv(int pidfd, const struct map_rule *rule, struct userns *ns)
@@ -176,19 +210,15 @@ map_priv(int pidfd, const struct map_rule *rule, struct userns *ns)
 	int proc, nsfd;
 	pid_t pid;
 
-	if (rule->host_uid == 0 && geteuid() == 0) {
-		errno = EPERM;
+	if (rule_check(rule) == -1)
 		goto err0;
-	}
 	if ((proc = proc_open(pidfd, &pid)) == -1)
 		goto err0;
 	if ((nsfd = openat(proc, "ns/user", O_RDONLY | O_CLOEXEC)) == -1)
 		goto err1;
 	if (userns_check(nsfd, rule->owner_uid, ns) == -1)
 		goto err2;
-	if (proc_write(proc, "setgroups", "deny") == -1 ||
-	    map_write(proc, "gid_map", rule->host_gid) == -1 ||
-	    map_write(proc, "uid_map", rule->host_uid) == -1)
+	if (maps_write(proc, rule) == -1)
 		goto err2;
 	io_close(&nsfd);
 	io_close(&proc);
@@ -388,17 +418,53 @@ become_priv(uint32_t uid, uint32_t gid)
 	return (setresuid(uid, uid, uid));
 }
 
+/*
+ * Whose directories are below the job's may have any of the ids it had, and
+ * only root of a namespace with all of them can remove those.  The parent, who
+ * is root, writes the maps of ours; it is told over a pipe, since a word of
+ * memory would be its own.
+ */
+static int
+become_all(const struct map_rule *rule)
+{
+	int go[2], proc;
+	char path[32];
+	pid_t pid;
+
+	if (pipe2(go, O_CLOEXEC) == -1)
+		return (-1);
+	if ((pid = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL,
+	    NULL, NULL, NULL)) == 0) {
+		io_close(&go[1]);
+		if (read(go[0], path, 1) != 1 || setgroups(0, NULL) == -1 ||
+		    setresgid(0, 0, 0) == -1 || setresuid(0, 0, 0) == -1)
+			_exit(1);
+		io_close(&go[0]);
+		return (0);
+	}
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	if (pid != -1 && (proc = open(path, O_RDONLY | O_DIRECTORY |
+	    O_CLOEXEC)) != -1 && maps_write(proc, rule) == 0)
+		(void)!write(go[1], "", 1);
+	io_close(&go[0]);
+	io_close(&go[1]);
+	if (pid == -1)          /* closed here: what the tenant itself may */
+		return (become_priv(rule->host_uid, rule->host_gid));
+	_exit(0);
+}
+
 /* In a process of its own, with nothing of ours open but the work root. */
 static void __attribute__((noreturn))
-remover(int work, uint32_t uid, uint32_t gid, const char *job)
+remover(int work, const struct map_rule *rule, const char *job)
 {
 	char path[32];
 	int fd, caches;
 
 	if (dup2(work, 3) == -1 || close_range(4, ~0U, 0) == -1 ||
-	    become_priv(uid, gid) == -1)
+	    (rule->more.first != 0 ? become_all(rule) :
+	    become_priv(rule->host_uid, rule->host_gid)) == -1)
 		_exit(1);
-	snprintf(path, sizeof(path), "%" PRIu32 "/jobs", uid);
+	snprintf(path, sizeof(path), "%" PRIu32 "/jobs", rule->host_uid);
 	fd = openat(3, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd == -1 || io_remove_tree(fd, job) == -1)
 		log_warn("job %s: its work directory", job);
@@ -414,13 +480,13 @@ remover(int work, uint32_t uid, uint32_t gid, const char *job)
  * so that it is nobody's to wait for.
  */
 void
-workdir_remove_priv(int work, uint32_t uid, uint32_t gid, const char *job)
+workdir_remove_priv(int work, const struct map_rule *rule, const char *job)
 {
 	pid_t pid;
 
 	if ((pid = fork()) == 0) {
 		if (fork() == 0)
-			remover(work, uid, gid, job);
+			remover(work, rule, job);
 		_exit(0);
 	}
 	if (pid == -1)

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "config.h"
 #include "proto/limits.h"
 
 struct cgroup;
@@ -25,13 +26,15 @@ struct map_rule {
 	uint32_t owner_uid;     /* who must own the namespace: errand-exec */
 	uint32_t host_uid;      /* uid and gid that 0 inside stands for */
 	uint32_t host_gid;
+	struct uid_range more;  /* what 1, 2 and so on inside stand for */
 };
 
 /**
  * map_priv(pidfd, rule, ns):
- * Write the uid and gid maps of the process behind ${pidfd}: "0 HOST 1", after
- * denying setgroups, and tell its namespace in ${ns}.  Return 0, or -1 with
- * errno (EPERM: it is not what it must be).
+ * Write the uid and gid maps of the process behind ${pidfd}, and tell its
+ * namespace in ${ns}: "0 HOST 1" after denying setgroups; with more ids those
+ * too, and its root may set groups, which are of those then.  Return 0, or -1
+ * with errno (EPERM: it is not what it must be).
  */
 int map_priv(int, const struct map_rule *, struct userns *);
 
@@ -70,11 +73,11 @@ int pidfd_dead(int);
 int workdir_priv(int, uint32_t, uint32_t);
 
 /**
- * workdir_remove_priv(work_fd, uid, gid, job):
- * Begin to remove the directory of a job whose keeper is dead: a process of
- * that uid does, and nobody waits for it.
+ * workdir_remove_priv(work_fd, rule, job):
+ * Begin to remove the directory of a job whose keeper is dead: a process with
+ * the ids of ${rule} does, and nobody waits for it.
  */
-void workdir_remove_priv(int, uint32_t, uint32_t, const char *);
+void workdir_remove_priv(int, const struct map_rule *, const char *);
 
 /* Remove what jobs of a former daemon left in every UID/jobs/. */
 void workdir_sweep_priv(int);

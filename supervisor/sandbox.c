@@ -29,10 +29,26 @@ gid_of(const struct sandbox *b)
 	    b->key.tenant->conf.host_uid);
 }
 
+/* More than the tenant's one where it has an image, and is root in it. */
+struct map_rule
+sandbox_ids(const struct sandbox *b)
+{
+	const struct tenant_conf *tc = &b->key.tenant->conf;
+	struct map_rule rule = {
+		.owner_uid = b->sup->exec_uid,
+		.host_uid = tc->host_uid, .host_gid = gid_of(b)
+	};
+
+	if (b->key.as_root && b->key.image != NULL && !b->sup->cfg->rootless)
+		rule.more = tc->image_uids;
+	return (rule);
+}
+
 /* The channel, and its other end on the way to a keeper. */
 static int
 prepare_send(struct sandbox *b, const char **what)
 {
+	const struct map_rule rule = sandbox_ids(b);
 	struct exec_msg m;
 	int pair[2], fds[2];
 
@@ -52,6 +68,8 @@ prepare_send(struct sandbox *b, const char **what)
 	m.u.prepare.net = b->key.net;
 	m.u.prepare.as_root = b->key.as_root;
 	m.u.prepare.scratch = b->limits.memory;
+	if (rule.more.first != 0)
+		m.u.prepare.ids = rule.more.last - rule.more.first + 1;
 	if (b->key.image != NULL)
 		memcpy(m.u.prepare.image, b->key.image->name,
 		    sizeof(m.u.prepare.image));
@@ -112,11 +130,11 @@ err1:
 static void
 leave(const struct sandbox *b)
 {
+	const struct map_rule ids = sandbox_ids(b);
 	const char *why;
 
 	if (exec_link_ready(b->sup->exec, &why))
-		leavers_add(b->sup->leavers, b->id,
-		    b->key.tenant->conf.host_uid);
+		leavers_add(b->sup->leavers, b->id, &ids);
 	else if (pidfd_dead(b->keeper_fd))
 		sandbox_orphan(b);
 }
@@ -183,8 +201,9 @@ sandbox_dead(const struct sandbox *b, int keeper)
 void
 sandbox_orphan(const struct sandbox *b)
 {
-	workdir_remove_priv(b->sup->work_fd, b->key.tenant->conf.host_uid,
-	    gid_of(b), b->id);
+	const struct map_rule ids = sandbox_ids(b);
+
+	workdir_remove_priv(b->sup->work_fd, &ids, b->id);
 }
 
 /*

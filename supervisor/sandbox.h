@@ -99,6 +99,9 @@ void sandbox_kill(struct sandbox *);
 /* Is nobody left, the keeper included if ${keeper}? */
 int sandbox_dead(const struct sandbox *, int);
 
+/* The ids that its processes have on the host. */
+struct map_rule sandbox_ids(const struct sandbox *);
+
 /* What its keeper would have removed. */
 void sandbox_orphan(const struct sandbox *);
 

@@ -78,11 +78,7 @@ on_hello(struct sandbox *b, const struct job_msg *m, int *fds)
 static int
 on_map(struct sandbox *b, const struct job_msg *m, int *fds)
 {
-	struct map_rule rule = {
-		.owner_uid = b->sup->exec_uid,
-		.host_uid = b->key.tenant->conf.host_uid,
-		.host_gid = b->key.tenant->conf.host_uid
-	};
+	const struct map_rule rule = sandbox_ids(b);
 
 	(void)m;
 	b->bounded = (uint8_t)exec_link_bounded(b->sup->exec, NULL);

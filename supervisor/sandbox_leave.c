@@ -19,7 +19,7 @@
 struct leaver {
 	TAILQ_ENTRY(leaver) next;
 	char id[JOB_ID_LEN + 1];
-	uint32_t uid;
+	struct map_rule ids;
 };
 
 /* Invariant: each is of a keeper of the errand-exec that runs, whose GONE did
@@ -61,7 +61,7 @@ leavers_free(struct leavers *l)
 }
 
 void
-leavers_add(struct leavers *l, const char *id, uint32_t uid)
+leavers_add(struct leavers *l, const char *id, const struct map_rule *ids)
 {
 	struct leaver *v;
 
@@ -69,7 +69,7 @@ leavers_add(struct leavers *l, const char *id, uint32_t uid)
 	if (l == NULL || (v = calloc(1, sizeof(*v))) == NULL)
 		return;
 	(void)snprintf(v->id, sizeof(v->id), "%s", id);
-	v->uid = uid;
+	v->ids = *ids;
 	TAILQ_INSERT_TAIL(&l->all, v, next);
 }
 
@@ -77,8 +77,7 @@ static void
 clean(struct leavers *l, struct leaver *v)
 {
 	log_debug("sandbox %s: its keeper did not clean up", v->id);
-	workdir_remove_priv(l->sup->work_fd, v->uid,
-	    l->sup->cfg->rootless ? getgid() : v->uid, v->id);
+	workdir_remove_priv(l->sup->work_fd, &v->ids, v->id);
 	drop(l, v);
 }
 

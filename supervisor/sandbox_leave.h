@@ -1,8 +1,7 @@
 #ifndef ERRAND_SANDBOX_LEAVE_H
 #define ERRAND_SANDBOX_LEAVE_H
 
-#include <stdint.h>
-
+struct map_rule;
 struct sup;
 
 /*
@@ -15,8 +14,8 @@ struct leavers;
 struct leavers *leavers_new(struct sup *);
 void leavers_free(struct leavers *);
 
-/* The sandbox of this id, in the work directory of this uid, is forgotten. */
-void leavers_add(struct leavers *, const char *, uint32_t);
+/* The sandbox of this id, with these ids on the host, is forgotten. */
+void leavers_add(struct leavers *, const char *, const struct map_rule *);
 
 /* Its keeper has ended, by itself when ${status} is 0.  Others: no matter. */
 void leavers_gone(struct leavers *, const char *, int);

@@ -94,6 +94,8 @@ tenants_clash(const struct tenant_conf *a, const struct tenant_conf *b, int root
 	for (i = 0; i < a->nuids; i++)
 		if (has_uid(b, a->uids[i]))
 			return ("one of its uids belongs to");
+	if (!config_range_apart(&a->image_uids, &b->image_uids))
+		return ("its image_uids overlap with those of");
 	return (NULL);
 }
 

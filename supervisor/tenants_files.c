@@ -161,6 +161,14 @@ ids_keep(struct tenants *ts, struct tenant_conf *tc, char *why, size_t size)
 			    old->conf.host_uid);
 			return (-1);
 		}
+		/* Jobs that run have the old ones, which another tenant could
+		 * be given now. */
+		if (tc->image_uids.first != old->conf.image_uids.first ||
+		    tc->image_uids.last != old->conf.image_uids.last) {
+			snprintf(why, size, "image_uids cannot change while "
+			    "errandd runs; start it again");
+			return (-1);
+		}
 		tc->id = old->conf.id;
 		tc->host_uid = old->conf.host_uid;
 	} else if (tc->id != 0 && (old = tenants_by_id(ts, tc->id)) != NULL) {
@@ -168,6 +176,31 @@ ids_keep(struct tenants *ts, struct tenant_conf *tc, char *why, size_t size)
 		    "the line and one is assigned", tc->id, old->conf.name);
 		return (-1);
 	}
+	return (0);
+}
+
+/* What jobs run as is nobody else's: not a worker's, a tenant's, a user's. */
+static int
+image_uids_check(const struct config *cfg, const struct tenant_conf *tc,
+    char *why, size_t size)
+{
+	const struct uid_range *r = &tc->image_uids;
+	uint32_t i;
+
+	if (!config_range_apart(r, &cfg->worker_uids) ||
+	    !config_range_apart(r, &cfg->tenant_uids)) {
+		snprintf(why, size, "image_uids overlap with worker_uids or "
+		    "tenant_uids; give them a range apart");
+		return (-1);
+	}
+	for (i = 0; i < tc->nuids; i++)
+		if (r->first != 0 && tc->uids[i] >= r->first &&
+		    tc->uids[i] <= r->last) {
+			snprintf(why, size, "uid %" PRIu32 " is in image_uids; "
+			    "give them a range that no user is in",
+			    tc->uids[i]);
+			return (-1);
+		}
 	return (0);
 }
 
@@ -185,6 +218,8 @@ conf_check(const struct tenants *ts, const struct tenant_list *list,
 		    tc->host_uid);
 		return (-1);
 	}
+	if (image_uids_check(ts->cfg, tc, why, size) == -1)
+		return (-1);
 	TAILQ_FOREACH(t, list, next)
 		if ((clash = tenants_clash(tc, &t->conf,
 		    ts->cfg->rootless)) != NULL) {

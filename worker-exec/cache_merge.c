@@ -95,6 +95,21 @@ count(struct merge *m, struct links *seen, const struct stat *st)
 	return (0);
 }
 
+/*
+ * A saved state is the tenant's alone, whatever ids the job had.  Before the
+ * mode, for with the owner go its setuid bits.
+ */
+static int
+own(struct merge *m, int dir, const char *name, const struct stat *st)
+{
+	if (st->st_uid == geteuid() && st->st_gid == getegid())
+		return (0);
+	if (fchownat(dir, name, geteuid(), getegid(),
+	    AT_SYMLINK_NOFOLLOW) == -1)
+		return (failed(m));
+	return (0);
+}
+
 static int
 links_dir(struct merge *m)
 {
@@ -115,6 +130,8 @@ move_leaf(struct merge *m, int up, const char *name, const struct stat *st,
 		return (-1);
 	if (renameat(up, name, to, name) == 0) {
 		CRASH_POINT("cache-moved");
+		if (own(m, to, name, st) == -1)
+			return (-1);
 		if (S_ISREG(st->st_mode) && cache_strip(to, name) == -1)
 			return (failed(m));
 		return (0);

@@ -147,6 +147,7 @@ prep_fill(struct prep *p, const struct exec_msg *m, const int *fds, size_t nfds)
 	p->host_uid = m->u.prepare.host_uid;
 	p->net = m->u.prepare.net;
 	p->as_root = m->u.prepare.as_root;
+	p->ids = m->u.prepare.ids;
 	p->scratch = m->u.prepare.scratch;
 	memcpy(p->image, m->u.prepare.image, sizeof(p->image));
 	p->chan = fds[0];

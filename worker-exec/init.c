@@ -126,7 +126,8 @@ preexec_fork(struct init *in, const int *fds)
 	const struct preexec_start start = {
 		.gate = fds[0], .exec = fds[1], .out = fds[2], .err = fds[3],
 		.watch = fds[4],
-		.as_root = in->start->as_root, .filter = in->start->filter,
+		.as_root = in->start->as_root, .ids = in->start->ids,
+		.filter = in->start->filter,
 		.bounded = in->start->tenant != 0
 	};
 	pid_t pid;

@@ -59,6 +59,7 @@ struct init_start {
 	struct view view;
 	const struct sock_fprog *filter;
 	uint8_t as_root;        /* the command will be */
+	uint32_t ids;           /* and has so many more ids */
 	uint32_t tenant;        /* without user namespaces: whose uid this is
 				 * going to be; else 0 */
 };

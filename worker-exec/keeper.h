@@ -15,6 +15,7 @@ struct prep {
 	uint32_t host_uid;
 	uint8_t net;
 	uint8_t as_root;
+	uint32_t ids;           /* more than one, so many more */
 	uint64_t scratch;
 	char image[IMAGE_NAME_MAX + 1];
 	char view[IMAGE_NAME_MAX + 32]; /* in the template */

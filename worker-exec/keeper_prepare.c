@@ -71,6 +71,7 @@ init_fork(struct keeper *k)
 		    .runner = k->cfg->bounded ? k->prep->host_uid : 0 },
 		.filter = host ? f->host : f->none,
 		.as_root = k->prep->as_root,
+		.ids = k->cfg->bounded ? 0 : k->prep->ids,
 		.tenant = k->cfg->bounded ? k->prep->host_uid : 0,
 	};
 

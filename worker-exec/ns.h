@@ -78,6 +78,13 @@ int ns_trial_as(unsigned int, unsigned int, char *, size_t);
  */
 int ns_become_tenant(unsigned int, uint64_t, uint64_t);
 
+/**
+ * ns_unshare_all(n):
+ * Go on in a user namespace below this one in which 0 to ${n} are what they are
+ * here, where we must be root.  Return 0, or -1 with errno.
+ */
+int ns_unshare_all(unsigned int);
+
 /*
  * Become uid and gid 0 of our namespace; afterwards no process of these ids may
  * trace us, and we die with our parent.  Return 0, or -1 with errno.

@@ -142,11 +142,14 @@ session(void)
 
 /* In a user namespace below pid 1's: what is up there is out of reach. */
 static void
-identity(int as_root)
+identity(int as_root, uint32_t more)
 {
 	unsigned int id = as_root ? 0 : RUNNER;
 
-	if (unshare(CLONE_NEWUSER) == -1 || ns_map_self(id, 0, 0) == -1)
+	if (more != 0 && as_root) {
+		if (ns_unshare_all(more) == -1)
+			fail(EXEC_FD, PREEXEC_FENCE, "a user namespace");
+	} else if (unshare(CLONE_NEWUSER) == -1 || ns_map_self(id, 0, 0) == -1)
 		fail(EXEC_FD, PREEXEC_FENCE, "a user namespace");
 	if (setresgid(id, id, id) == -1 || setresuid(id, id, id) == -1)
 		fail(EXEC_FD, PREEXEC_FENCE, "the job's user");
@@ -430,9 +433,12 @@ fence(const struct preexec_start *s, struct wall *w)
 	session();
 	limits();
 	if (!s->bounded)
-		identity(s->as_root);
+		identity(s->as_root, s->ids);
 	capabilities(s->as_root);
-	renames();
+	if (s->ids == 0)
+		renames();
+	else
+		(void)close(WATCH_FD);
 	if (sandbox_install(s->filter) == -1)
 		fail(EXEC_FD, PREEXEC_FENCE, "the filter of system calls");
 	landlock_prepare(w);

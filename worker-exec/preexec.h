@@ -51,6 +51,7 @@ struct preexec_start {
 	int watch;              /* to pid 1: one byte, + 1 fd: the listener of
 				 * rename_watch.h.  Nothing: there is none */
 	uint8_t as_root;
+	uint32_t ids;           /* with as_root: it has 1 to this too */
 	uint8_t bounded;        /* there are no user namespaces: it is the
 				 * tenant already */
 	const struct sock_fprog *filter;

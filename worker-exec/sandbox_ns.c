@@ -215,6 +215,58 @@ ns_map_self(unsigned int inside, unsigned int uid, unsigned int gid)
 	return (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0));
 }
 
+/* The child's part: the parent's maps, when it says that it is below. */
+static void __attribute__((noreturn))
+map_parent(unsigned int n, int from)
+{
+	const char *const files[] = { "gid_map", "uid_map" };
+	char path[64], text[48], word;
+	size_t i;
+
+	if (read(from, &word, 1) != 1)
+		_exit(1);
+	/* Two parts here too, since a part may not be of two up there. */
+	(void)snprintf(text, sizeof(text), "0 0 1\n1 1 %u\n", n);
+	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		(void)snprintf(path, sizeof(path), "/proc/%d/%s",
+		    (int)getppid(), files[i]);
+		if (map_write(path, text) == -1)
+			_exit(1);
+	}
+	_exit(0);
+}
+
+/*
+ * Whoever is in the new namespace may map itself only; so somebody stays here
+ * who writes the rest.  Safe because nothing is mapped that was not ours, and
+ * what we are now, nobody in there can become: see ns_map_self for the files.
+ */
+int
+ns_unshare_all(unsigned int n)
+{
+	int p[2], status = -1;
+	pid_t pid;
+
+	if (pipe2(p, O_CLOEXEC) == -1)
+		return (-1);
+	if ((pid = ns_clone(0, NULL)) == 0) {
+		io_close(&p[1]);
+		map_parent(n, p[0]);
+	}
+	if (pid != -1 && unshare(CLONE_NEWUSER) == 0 &&
+	    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0)
+		(void)!write(p[1], "", 1);
+	io_close(&p[0]);
+	io_close(&p[1]);
+	while (pid != -1 && waitpid(pid, &status, 0) == -1 && errno == EINTR)
+		continue;
+	if (status != 0) {
+		errno = EPERM;
+		return (-1);
+	}
+	return (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0));
+}
+
 /*
  * Safe because "0" is here the one id of the host that was mapped: the
  * tenant's.  Both settings at the end are undone by the kernel when ids

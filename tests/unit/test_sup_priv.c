@@ -60,9 +60,15 @@ pidfd_of(pid_t pid)
 static void
 test_map_refused(void **state)
 {
-	struct map_rule rule = { geteuid(), 1234567, 1234567 };
+	struct map_rule rule = { .owner_uid = geteuid(),
+	    .host_uid = 1234567, .host_gid = 1234567 };
+	static const struct uid_range bad[] = {
+		{ 1, 4243 }, { 4243, 5000 }, { 5000, 4999 },
+		{ 5000, UINT32_MAX },
+	};
 	struct userns ns;
 	pid_t pid;
+	size_t i;
 	int fd;
 
 	(void)state;
@@ -87,14 +93,22 @@ test_map_refused(void **state)
 		assert_int_equal(map_priv(-1, &rule, &ns), -1);
 		assert_int_equal(errno, EPERM);
 	}
+	/* Nor is a range that has its own id, or all there are. */
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		rule.host_uid = 4243;
+		rule.more = bad[i];
+		assert_int_equal(map_priv(-1, &rule, &ns), -1);
+		assert_int_equal(errno, EPERM);
+	}
 }
 
 /* A namespace of another owner than errand-exec is not ours to map. */
 static void
 test_map_owner(void **state)
 {
-	struct map_rule rule = { 4242, geteuid() == 0 ? 4243 : geteuid(),
-	    getegid() };
+	struct map_rule rule = { .owner_uid = 4242,
+	    .host_uid = geteuid() == 0 ? 4243 : geteuid(),
+	    .host_gid = getegid() };
 	struct userns ns;
 	int fd, up[2];
 	pid_t pid;
