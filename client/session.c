@@ -13,8 +13,9 @@
 #include "state.h"
 
 /* A greeting that was cut off is tried again so often, after so long and then
- * twice that. */
+ * twice that; where there is no place, for longer. */
 #define GREET_TRIES     3
+#define GREET_BUSY      7
 #define GREET_MS        100
 
 static struct err last_err;
@@ -60,29 +61,45 @@ session_lost(const struct session *s)
 }
 
 /*
- * The connection was lost before the host had greeted us: nothing was asked yet
- * that could be done twice.  What the host refused, or garbled, it would again.
+ * How often a lost greeting is tried again in all: nothing was asked yet that
+ * could be done twice.  What the host refused, or garbled, it would again,
+ * unless it has no place now.
  */
+static int
+greet_tries(const struct conn *c)
+{
+	const struct err *e = conn_err(c);
+
+	if (e != NULL)
+		return (e->code == ERR_BUSY && e->retry ? GREET_BUSY : 0);
+	return (conn_broken(c) ? 0 : GREET_TRIES);
+}
+
+/* The connection was lost before the host had greeted us. */
 static int
 greet_again(struct session *s)
 {
-	char why[LIMIT_TEXT];
-	int i;
+	char why[LIMIT_TEXT], first[LIMIT_TEXT];
+	struct conn *c;
+	int i = 0;
 
-	if (conn_err(s->c) != NULL || conn_broken(s->c)) {
-		session_lost(s);
-		return (-1);
-	}
-	snprintf(why, sizeof(why), "%s", conn_why(s->c));
-	for (i = 0; i < GREET_TRIES; i++) {
-		(void)poll(NULL, 0, GREET_MS << i);
+	snprintf(first, sizeof(first), "%s", conn_why(s->c));
+	while (i < greet_tries(s->c)) {
+		(void)poll(NULL, 0, GREET_MS << i++);
 		if (signals_any())
 			return (-1);
-		if (session_reopen(s) == 0)
+		if ((c = conn_open(s->addr, s->tenant, why)) == NULL)
+			continue;
+		conn_close(s->c);
+		s->c = c;
+		if ((s->host = conn_hello(s->c)) != NULL)
 			return (0);
 	}
-	out_warn("the connection to the host was lost: %s; %d tries more "
-	    "came to nothing", why, GREET_TRIES);
+	if (conn_err(s->c) != NULL || i == 0)
+		session_lost(s);
+	else
+		out_warn("the connection to the host was lost: %s; %d tries "
+		    "more came to nothing", first, i);
 	return (-1);
 }
 

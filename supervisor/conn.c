@@ -19,15 +19,18 @@
 #include "lib/chan.h"
 #include "lib/io.h"
 #include "lib/log.h"
+#include "places.h"
 #include "pool.h"
 #include "proto/client_msg.h"
 #include "store_client.h"
 #include "sup.h"
 #include "tenants.h"
 #include "tenants_limits.h"
+#include "turn_away.h"
 
-#define CONNS_WAITING   64      /* that have no worker yet */
 #define OPERATORS       8       /* places that clients leave to operators */
+#define OPERATOR_MAX    32      /* of these a user's */
+#define SAY_US          1000000 /* between two lines on who was turned away */
 
 /*
  * Invariants:
@@ -37,7 +40,7 @@
  *  3. tenant is set once, when binding begins, and decides whose jobs it may
  *     see; an operator's connection has none.
  *  4. clients do not fill the places there are: an operator comes in whatever
- *     they do.
+ *     they do.  places.h says whose the others are.
  */
 struct conn {
 	TAILQ_ENTRY(conn) next;
@@ -47,6 +50,7 @@ struct conn {
 	int fd;
 	int admin;
 	uint32_t uid;
+	struct holder *holder;  /* of a client's place; NULL: an operator's */
 	struct worker *worker;
 	struct tenant *tenant;
 	uint64_t bind_id;       /* the worker's request */
@@ -59,12 +63,24 @@ struct conn {
 struct conns {
 	struct sup *sup;
 	TAILQ_HEAD(, conn) all;
-	unsigned int count, clients, waiting;   /* the last are clients' */
+	struct places *places;
+	unsigned int count;
 	uint64_t serial;
+	uint64_t said_us;       /* who was turned away */
+	unsigned int unsaid;
 	void (*stopped)(struct sup *);
 	struct snap_msg out;
 	uint8_t buf[CHAN_MSG_MAX];
 };
+
+/* Places for clients; in a very short range of uids operators get fewer. */
+static size_t
+client_places(const struct pool *pool)
+{
+	size_t n = pool_places(pool);
+
+	return (n >= 2 * OPERATORS ? n - OPERATORS : (n + 1) / 2);
+}
 
 struct conns *
 conns_new(struct sup *sup, void (*stopped)(struct sup *))
@@ -76,6 +92,11 @@ conns_new(struct sup *sup, void (*stopped)(struct sup *))
 	TAILQ_INIT(&cs->all);
 	cs->sup = sup;
 	cs->stopped = stopped;
+	if ((cs->places = places_new(sup->tenants, client_places(sup->pool))) ==
+	    NULL) {
+		free(cs);
+		return (NULL);
+	}
 	return (cs);
 }
 
@@ -103,13 +124,11 @@ conn_free(struct conn *c)
 	store_forget(c->sup->store, c->bind_request);
 	if (c->worker != NULL)
 		c->worker->conn = NULL;
-	if (c->state == CONN_WAITING)
-		cs->waiting -= !c->admin;
+	places_give(cs->places, c->holder);
 	io_close(&c->fd);
 	io_close(&c->store_fd);
 	TAILQ_REMOVE(&cs->all, c, next);
 	cs->count--;
-	cs->clients -= !c->admin;
 	free(c);
 }
 
@@ -122,41 +141,14 @@ conns_free(struct conns *cs)
 		return;
 	while ((c = TAILQ_FIRST(&cs->all)) != NULL)
 		conn_free(c);
+	places_free(cs->places);
 	free(cs);
-}
-
-/* Places for clients; in a very short range of uids operators get fewer. */
-static size_t
-client_places(const struct conns *cs)
-{
-	size_t n = pool_places(cs->sup->pool);
-
-	return (n >= 2 * OPERATORS ? n - OPERATORS : (n + 1) / 2);
-}
-
-int
-conns_room(const struct conns *cs, int admin)
-{
-	if (admin)
-		return (cs->count < POOL_MAX);
-	return (cs->waiting < CONNS_WAITING && cs->clients < client_places(cs));
 }
 
 unsigned int
 conns_count(const struct conns *cs)
 {
 	return (cs->count);
-}
-
-static unsigned int
-of_uid(const struct conns *cs, uint32_t uid, int admin)
-{
-	const struct conn *c;
-	unsigned int n = 0;
-
-	TAILQ_FOREACH(c, &cs->all, next)
-		n += c->uid == uid && c->admin == admin;
-	return (n);
 }
 
 /* Hand the client to a worker that has never served. */
@@ -168,7 +160,6 @@ serve(struct conn *c, struct worker *w)
 
 	c->fd = -1;
 	c->state = CONN_SERVED;
-	c->sup->conns->waiting -= !c->admin;
 	c->worker = w;
 	w->conn = c;
 	m = conn_msg(c, SNAP_SERVE, 0);
@@ -177,15 +168,32 @@ serve(struct conn *c, struct worker *w)
 	conn_send(c, m, fd);
 }
 
+/* Who waits for a worker and is next: operators, then the user with the fewest
+ * connections, so that nobody waits behind another's many. */
+static struct conn *
+next_waiting(const struct conns *cs)
+{
+	struct conn *c, *best = NULL;
+
+	TAILQ_FOREACH(c, &cs->all, next) {
+		if (c->state != CONN_WAITING)
+			continue;
+		if (c->admin)
+			return (c);
+		if (best == NULL ||
+		    places_held(c->holder) < places_held(best->holder))
+			best = c;
+	}
+	return (best);
+}
+
 void
 conns_worker_idle(struct conns *cs)
 {
 	struct worker *w;
 	struct conn *c;
 
-	TAILQ_FOREACH(c, &cs->all, next) {
-		if (c->state != CONN_WAITING)
-			continue;
+	while ((c = next_waiting(cs)) != NULL) {
 		if ((w = pool_claim(cs->sup->pool)) == NULL)
 			return;
 		serve(c, w);
@@ -200,14 +208,51 @@ conns_pool_down(struct conns *cs)
 		cs->stopped(cs->sup);
 }
 
+/* May this operator come in?  0, or -1 with ${err}. */
+static int
+operator_may(const struct conns *cs, uint32_t uid, struct err *err)
+{
+	const struct conn *c;
+	unsigned int n = 0;
+
+	TAILQ_FOREACH(c, &cs->all, next)
+		n += c->admin && c->uid == uid;
+	if (n >= OPERATOR_MAX || cs->count >= pool_places(cs->sup->pool))
+		return (err_set(err, ERR_BUSY, "uid %u has %u connections to "
+		    "the control socket, and there is no place for another",
+		    uid, n));
+	return (0);
+}
+
+/* A line a second: how often somebody knocks is up to him. */
+static void
+say_refused(struct conns *cs, const struct err *err)
+{
+	uint64_t now = io_mono_us();
+
+	if (cs->said_us != 0 && now - cs->said_us < SAY_US) {
+		cs->unsaid++;
+		return;
+	}
+	if (cs->unsaid > 0)
+		log_warnx("%s (and %u others were turned away before)",
+		    err->text, cs->unsaid);
+	else
+		log_warnx("%s", err->text);
+	cs->said_us = now;
+	cs->unsaid = 0;
+}
+
 void
 conns_accept(struct conns *cs, int fd, uint32_t uid, int admin)
 {
+	struct holder *h = NULL;
+	struct err err;
 	struct conn *c;
 
-	if (of_uid(cs, uid, admin) >= CONNS_UID_MAX) {
-		log_warnx("uid %u has %d connections, which is the most",
-		    uid, CONNS_UID_MAX);
+	if (admin ? operator_may(cs, uid, &err) == -1 :
+	    (h = places_take(cs->places, uid, &err)) == NULL) {
+		say_refused(cs, &err);
 		goto err0;
 	}
 	if ((c = calloc(1, sizeof(*c))) == NULL)
@@ -220,17 +265,18 @@ conns_accept(struct conns *cs, int fd, uint32_t uid, int admin)
 	c->store_fd = -1;
 	c->uid = uid;
 	c->admin = admin;
+	c->holder = h;
 	TAILQ_INSERT_TAIL(&cs->all, c, next);
 	cs->count++;
-	cs->clients += !admin;
-	cs->waiting += !admin;
 	conns_worker_idle(cs);
 	return;
 
 err1:
 	log_warn("connection");
+	places_give(cs->places, h);
+	(void)err_set(&err, ERR_BUSY, "the host is out of memory");
 err0:
-	io_close(&fd);
+	turn_away(fd, &err);
 }
 
 void

@@ -14,7 +14,6 @@ struct tenant;
 struct watch;
 struct worker;
 
-#define CONNS_UID_MAX   32      /* connections of one local user */
 #define CONN_WATCHES    256     /* jobs one connection follows */
 
 /* What a connection may ask for; a set, for the routes. */
@@ -31,12 +30,11 @@ void conns_free(struct conns *);
 
 /**
  * conns_accept(cs, fd, uid, admin):
- * A new client (taken) whose peer is ${uid}.  Over a cap it is closed at once.
+ * A new client (taken) whose peer is ${uid}.  If there is no place for it, it is
+ * told so and closed at once.
  */
 void conns_accept(struct conns *, int, uint32_t, int);
 
-/* May one more come in now, a client or an operator? */
-int conns_room(const struct conns *, int);
 unsigned int conns_count(const struct conns *);
 
 /* Events of the pool and of the store. */

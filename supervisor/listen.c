@@ -24,7 +24,7 @@
 
 #define BACKLOG         128
 #define ACCEPT_MAX      16      /* at a time, then others' turn */
-#define PAUSE_MS        200     /* without descriptors, or full */
+#define PAUSE_MS        200     /* without descriptors */
 
 enum { SOCK_CLIENTS, SOCK_CONTROL, SOCK__MAX };
 
@@ -153,7 +153,7 @@ err0:
 	return (-1);
 }
 
-/* Enough at once: look again a little later. */
+/* It cannot be done now: look again a little later. */
 static void
 pause_accept(struct listener *l)
 {
@@ -201,10 +201,6 @@ on_ready(evutil_socket_t sock, short what, void *cookie)
 
 	(void)what;
 	for (i = 0; i < ACCEPT_MAX; i++) {
-		if (!conns_room(cs, l->admin)) {
-			pause_accept(l);
-			return;
-		}
 		fd = accept4(sock, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd == -1) {
 			if (errno == EAGAIN || errno == ECONNABORTED ||

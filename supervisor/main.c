@@ -309,12 +309,12 @@ workers_make(struct sup *sup, const struct options *o)
 	    (sup->jobs = jobs_new(sup)) == NULL ||
 	    (sup->keep = keep_new(sup)) == NULL ||
 	    (sup->sandboxes = sandbox_pool_new(sup)) == NULL ||
+	    (sup->pool = pool_new(sup)) == NULL ||
 	    (sup->conns = conns_new(sup, stop_child_down)) == NULL ||
 	    (sup->store = store_client_new(sup, on_store_up,
 	    stop_child_down, on_store_stuck)) == NULL ||
 	    (sup->exec = exec_link_new(sup, on_exec_up,
-	    stop_child_down)) == NULL ||
-	    (sup->pool = pool_new(sup)) == NULL)
+	    stop_child_down)) == NULL)
 		fatal("workers");
 	jobs_on_gone(sup->jobs, stop_job_gone);
 	child_event(store_client_child(sup->store), CHILD_WANT);

@@ -208,14 +208,24 @@ auto_add(struct tenants *ts, uint32_t uid, struct err *err)
 }
 
 struct tenant *
-tenants_by_uid(struct tenants *ts, uint32_t uid, struct err *err)
+tenants_of_uid(const struct tenants *ts, uint32_t uid)
 {
 	struct tenant *t;
-	const char *why = NULL;
 
 	TAILQ_FOREACH(t, &ts->list, next)
 		if (!t->gone && has_uid(&t->conf, uid))
 			return (t);
+	return (NULL);
+}
+
+struct tenant *
+tenants_by_uid(struct tenants *ts, uint32_t uid, struct err *err)
+{
+	struct tenant *t = tenants_of_uid(ts, uid);
+	const char *why = NULL;
+
+	if (t != NULL)
+		return (t);
 	if (ts->cfg->local_auto && (why = tenants_refused(ts, NULL)) == NULL)
 		return (auto_add(ts, uid, err));
 	if (ts->cfg->local_auto) {

@@ -78,6 +78,9 @@ int tenants_check(const struct config *);
 struct tenant *tenants_by_name(struct tenants *, const char *);
 struct tenant *tenants_by_id(struct tenants *, uint32_t);
 
+/* The tenant that a local user is, or NULL: none is made. */
+struct tenant *tenants_of_uid(const struct tenants *, uint32_t);
+
 /**
  * tenants_by_uid(t, uid, err):
  * The tenant of a local user; with local_tenants = auto made if there is

@@ -116,28 +116,4 @@ wait_for 60 waiting
 check 'when they have run, more may wait' \
     greedy -q --no-snapshot "$@" -- true
 
-# --- connections ---
-
-# Few places, so that few clients fill them: 2 of these uids are for others.
-stop_daemon
-start_daemon 'worker_uids = "1879048192-1879048217"'
-raw=$BUILD/tests/raw/raw
-pids=
-i=0
-while [ $i -lt 30 ]; do
-	setpriv --reuid 4242 --regid 4242 --clear-groups \
-	    "$raw" -t 100 "$SOCK" pong >/dev/null 2>&1 &
-	pids="$pids $!"
-	i=$((i + 1))
-done
-full() { [ "$(pgrep -c -x -P "$daemon_pid" errand-snapshot)" -ge 16 ]; }
-wait_for 30 full
-check 'clients fill what there is: an operator is served' \
-    timeout 20 "$BIN/errandctl" -s "$CONTROL" status
-# shellcheck disable=SC2086
-kill $pids 2>/dev/null
-# shellcheck disable=SC2086
-wait $pids
-check 'and when they are gone, so are others' modest -q --no-snapshot -- true
-
 done_testing
