@@ -203,6 +203,7 @@ landlock_prepare(struct wall *w)
 	} rules[] = {
 		{ "/", 0 }, { "/tmp", 1 }, { "/var/tmp", 1 }, { "/run", 1 },
 		{ "/home/runner", 1 }, { "/dev", 1 }, { "/proc", 1 },
+		{ "/dev/mqueue", 1 },
 	};
 	enum { N = sizeof(rules) / sizeof(rules[0]) };
 	struct sandbox_path paths[N];

@@ -23,10 +23,7 @@
  *  2. what is closed on purpose says so: EPERM;
  *  3. everything else, newer calls included, does not exist: ENOSYS, so that
  *     programs fall back on what they did before.  clone3 is one of these: its
- *     flags are in memory, where a filter cannot see them.  So are the calls of
- *     POSIX message queues: their file system is nowhere in the job's view, so
- *     any Landlock domain refuses to open one (EACCES), and with ENOSYS programs
- *     know that there are none.  System V's work.
+ *     flags are in memory, where a filter cannot see them.
  *
  * A filter is inherited and can only be narrowed, so that of this process and
  * its keepers is the jobs' table with what keepers need put before it; the
@@ -100,8 +97,9 @@ static const struct sandbox_rule job_rules[] = {
 	A(llistxattr), A(lremovexattr), A(lseek), A(lsetxattr), A(lstat),
 	A(madvise), A(mbind), A(membarrier), A(memfd_create), A(mincore),
 	A(mkdir), A(mkdirat), A(mknod), A(mknodat), A(mlock), A(mlock2),
-	A(mlockall), A(mmap), A(modify_ldt), A(mprotect), A(mremap),
-	A(msgctl), A(msgget), A(msgrcv), A(msgsnd),
+	A(mlockall), A(mmap), A(modify_ldt), A(mprotect), A(mq_getsetattr),
+	A(mq_notify), A(mq_open), A(mq_timedreceive), A(mq_timedsend),
+	A(mq_unlink), A(mremap), A(msgctl), A(msgget), A(msgrcv), A(msgsnd),
 	A(msync), A(munlock), A(munlockall), A(munmap), A(nanosleep),
 	A(newfstatat), A(open), A(openat), A(openat2), A(pause),
 	A(personality), A(pidfd_getfd), A(pidfd_open), A(pidfd_send_signal),

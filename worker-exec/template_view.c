@@ -34,6 +34,7 @@ static const struct {
 	mode_t mode;
 } dirs[] = {
 	{ "dev", 0755 }, { "dev/pts", 0755 }, { "dev/shm", 01777 },
+	{ "dev/mqueue", 0755 },
 	{ "etc", 0755 },
 	{ "home", 0755 }, { "home/runner", 0755 },
 	{ "mnt", 0755 },

@@ -227,6 +227,20 @@ pts_make(void)
 	return (mount_new("devpts", options, MNT_DEV | MNT_NOEXEC, "dev/pts"));
 }
 
+/*
+ * Message queues are of the IPC namespace and need no mount; but Landlock allows
+ * what a rule's directory is above, and this one is theirs.  A kernel without
+ * them has nothing to allow.
+ */
+static int
+mqueue_make(void)
+{
+
+	if (mount_new("mqueue", NULL, MNT_NOEXEC, "dev/mqueue") == 0)
+		return (0);
+	return (errno == ENODEV ? 0 : -1);
+}
+
 static int
 net_make(void)
 {
@@ -250,6 +264,8 @@ view_make(const struct view *v, const char **step)
 		return (failed(step, "mounting /tmp"));
 	if (pts_make() == -1)
 		return (failed(step, "mounting /dev/pts"));
+	if (mqueue_make() == -1)
+		return (failed(step, "mounting /dev/mqueue"));
 	if (v->net_host && net_make() == -1)
 		return (failed(step, "the host's name service"));
 	return (0);

@@ -25,11 +25,40 @@ x=t.Thread(target=print,args=("ok",)); x.start(); x.join()')" ok 'threads (NS-A1
 is "$(py 'import ctypes
 l=ctypes.CDLL(None,use_errno=True); l.syscall(999,0); print(ctypes.get_errno())')" 38 \
     'a system call that does not exist is "not implemented" (NS-A1)'
-is "$(py 'import ctypes, os
+cat >mq.py <<'EOF'
+import ctypes, os
 l=ctypes.CDLL("librt.so.1",use_errno=True)
-r=l.mq_open(b"/q",os.O_CREAT|os.O_RDWR,0o600,None); print(r,ctypes.get_errno())
-r=l.msgget(0,0o600); print(l.msgsnd(r,ctypes.byref((ctypes.c_long*2)(1,7)),8,0))' | tr '\n' ' ')" \
-    '-1 38 0 ' 'POSIX message queues are said not to be there; those of System V are'
+NB=os.O_CREAT|os.O_RDWR|os.O_EXCL
+q=l.mq_open(b"/q",NB,0o600,None)
+if q == -1: print("open", ctypes.get_errno())
+if os.fork() == 0:
+	l.mq_send(l.mq_open(b"/q",os.O_WRONLY),b"word",4,3)
+	os._exit(0)
+os.wait()
+b=ctypes.create_string_buffer(8192); p=ctypes.c_uint()
+n=l.mq_receive(q,b,8192,ctypes.byref(p)) if q != -1 else -1
+print(n,b.raw[:max(n,0)].decode(),p.value,os.listdir("/dev/mqueue"))
+n=0
+while l.mq_open(b"/b%d"%n,NB,0o600,None) != -1: n+=1
+print("bounded" if 4 <= n <= 16 else n, ctypes.get_errno())
+r=l.msgget(0,0o600); print(l.msgsnd(r,ctypes.byref((ctypes.c_long*2)(1,7)),8,0))
+EOF
+queues="4 word 3 ['q']
+bounded 24
+0"
+is "$(job /usr/bin/python3 mq.py)" "$queues" \
+    'message queues of POSIX, bounded, and of System V'
+is "$(job /usr/bin/python3 mq.py)" "$queues" 'which end with their job'
+errand -q -- /usr/bin/python3 -c 'import ctypes, os, time
+l=ctypes.CDLL("librt.so.1",use_errno=True)
+print(l.mq_open(b"/q",os.O_CREAT|os.O_RDWR,0o600,None) != -1, flush=True); time.sleep(20)' >"$T/up" 2>&1 &
+other=$!
+check 'control: another job has one of that name' wait_for 30 grep -q True "$T/up"
+is "$(job /usr/bin/python3 mq.py)" "$queues" 'and are nobody else'\''s'
+kill "$other"
+[ -n "${ERRAND_TEST_BOUNDED-}" ] ||
+    is "$(errand -q --as-root -- /usr/bin/python3 mq.py)" "$queues" 'nor are they more for root inside'
+rm mq.py
 is "$(py 'import os
 os.mkdir("a"); os.mkdir("b"); open("a/f","w").close(); os.link("a/f","b/g")
 os.rename("a/f","b/f"); os.rename("b","c"); print("ok")')" ok \

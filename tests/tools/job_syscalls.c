@@ -73,6 +73,7 @@ static const struct probe {
 	{ "control-ioctl", REACHED, SYS_ioctl, { -1, TIOCGWINSZ } },
 	{ "control-clone", REACHED, SYS_clone, { THREAD } },
 	{ "control-close", REACHED, SYS_close, { -1 } },
+	{ "control-mq_open", REACHED, SYS_mq_open, { BAD, 0 } },
 	{ "control-socket", REACHED, SYS_socket, { AF_UNIX, 99 } },
 
 	{ "mount", REFUSED, SYS_mount, { BAD, BAD, BAD, 0, BAD } },
@@ -148,8 +149,6 @@ static const struct probe {
 	{ "clone3", ABSENT, SYS_clone3, { 0, 0 } },
 
 	/* What nobody has listed does not exist. */
-	{ "mq_open", ABSENT, SYS_mq_open, { BAD, 0 } },
-	{ "mq_unlink", ABSENT, SYS_mq_unlink, { BAD } },
 	{ "unknown-999", ABSENT, 999, { 0 } },
 	{ "ustat", ABSENT, SYS_ustat, { 0, BAD } },
 	{ "sysfs", ABSENT, SYS_sysfs, { 3 } },

@@ -270,7 +270,7 @@ test_view(void **state)
 	says(&plain, "for d in null zero full random urandom tty; do "
 	    "test -c /dev/$d || echo bad $d; done; echo x >/dev/null; "
 	    "head -c 2 /dev/urandom | wc -c; ls /dev",
-	    "2\nfd\nfull\nnull\nptmx\npts\nrandom\nshm\nstderr\nstdin\n"
+	    "2\nfd\nfull\nmqueue\nnull\nptmx\npts\nrandom\nshm\nstderr\nstdin\n"
 	    "stdout\ntty\nurandom\nzero\n");
 	says(&plain, "stat -c %a /tmp /var/tmp /dev/shm /run $HOME",
 	    "1777\n1777\n1777\n755\n755\n");
