@@ -4,9 +4,10 @@
  * the same on a host with many mounts (P12).
  *
  * Usage: sandbox_bench [-d directory] [-r rounds] [-s seconds] [-m mounts]
- *	    [-o file] [kind]
+ *	    [-n number] [-o file] [kind]
  *
  * With a kind, that alone, to look into it; without, all, and the ratios.
+ * With a number, that many at once (up to 16) alone.
  * Each round has five bursts of each kind, and one rate of so many seconds, for
  * 1, 4 and 16 at once; the kinds take turns.  Needs root and bubblewrap.
  */
@@ -206,7 +207,8 @@ burst(struct kind *k, unsigned int n)
 		    a.command);
 }
 
-static const unsigned int many[] = { 1, 4, LOAD_MANY };
+static unsigned int many[] = { 1, 4, LOAD_MANY };
+static size_t nmany = sizeof(many) / sizeof(many[0]);
 
 /* There and back again, so that none is always the first. */
 static void
@@ -292,10 +294,10 @@ run(void **state)
 	for (k = 0; k < nkinds; k++)
 		kind_start(&kinds[k]);
 	for (i = 0; i < rounds; i++) {
-		for (k = 0; k < sizeof(many) / sizeof(many[0]); k++)
+		for (k = 0; k < nmany; k++)
 			turn(i, many[k]);
 	}
-	for (k = 0; k < sizeof(many) / sizeof(many[0]); k++)
+	for (k = 0; k < nmany; k++)
 		show(many[k]);
 	for (k = 0; k < nkinds; k++)
 		kind_stop(&kinds[k]);
@@ -308,7 +310,7 @@ main(int argc, char **argv)
 	const struct CMUnitTest tests[] = { cmocka_unit_test(run) };
 	int opt;
 
-	while ((opt = getopt(argc, argv, "d:r:s:m:o:")) != -1) {
+	while ((opt = getopt(argc, argv, "d:r:s:m:n:o:")) != -1) {
 		switch (opt) {
 		case 'd':
 			dir = optarg;
@@ -322,6 +324,10 @@ main(int argc, char **argv)
 		case 'm':
 			mounts = (unsigned int)strtoul(optarg, NULL, 10);
 			break;
+		case 'n':
+			many[0] = (unsigned int)strtoul(optarg, NULL, 10);
+			nmany = 1;
+			break;
 		case 'o':
 			out = optarg;
 			break;
@@ -331,7 +337,8 @@ main(int argc, char **argv)
 	}
 	only = argv[optind];
 	log_init("bench", LOG_LEVEL_WARN);
-	if (rounds == 0 || geteuid() != 0 || sodium_init() == -1)
+	if (rounds == 0 || many[0] == 0 || many[0] > LOAD_MANY ||
+	    geteuid() != 0 || sodium_init() == -1)
 		return (100);
 	return (cmocka_run_group_tests(tests, NULL, NULL));
 }
