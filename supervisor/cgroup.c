@@ -72,6 +72,18 @@ dying_arm(struct cgroups *cgs)
 		evtimer_add(&cgs->timer, &tv);
 }
 
+/* Remove it; what is still in it is killed, and it is removed the next time. */
+static int
+group_end(struct cgroups *cgs, struct cgroup *cg)
+{
+	if (group_rmdir(cgs, cg->job) == 0)
+		return (0);
+	fds_open(cgs, cg->job, cg->fd);
+	cg_kill(cgs, cg->fd);
+	fds_close(cg->fd);
+	return (group_rmdir(cgs, cg->job));
+}
+
 static void
 on_timer(evutil_socket_t fd, short what, void *cookie)
 {
@@ -82,10 +94,7 @@ on_timer(evutil_socket_t fd, short what, void *cookie)
 	(void)what;
 	for (cg = TAILQ_FIRST(&cgs->dying); cg != NULL; cg = next) {
 		next = TAILQ_NEXT(cg, next);
-		fds_open(cgs, cg->job, cg->fd);
-		cg_kill(cgs, cg->fd);
-		fds_close(cg->fd);
-		if (group_rmdir(cgs, cg->job) == -1 && ++cg->tries < RETRIES)
+		if (group_end(cgs, cg) == -1 && ++cg->tries < RETRIES)
 			continue;
 		if (cg->tries >= RETRIES)
 			log_warnx("job %s: its cgroup stays busy", cg->job);
@@ -444,10 +453,7 @@ cgroup_free(struct cgroup *cg)
 		return;
 	cgs = cg->cgs;
 	fds_close(cg->fd);
-	if (group_rmdir(cgs, cg->job) == 0) {
-		free(cg);
-		return;
-	}
 	TAILQ_INSERT_TAIL(&cgs->dying, cg, next);
-	dying_arm(cgs);
+	if (!evtimer_pending(&cgs->timer, NULL))
+		dying_arm(cgs);
 }

@@ -54,8 +54,9 @@ int cgroup_limit(struct cgroup *, const struct job_limits *,
 
 /**
  * cgroup_free(cg):
- * Forget it.  Its directories are removed now, or a little later when they are
- * still busy.  _free(NULL) is a no-op.
+ * Forget it.  Its directories are removed a little later, for that takes long
+ * and other jobs may be about to start; whoever is still in it is killed then.
+ * _free(NULL) is a no-op.
  */
 void cgroup_free(struct cgroup *);
 

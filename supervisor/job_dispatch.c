@@ -15,6 +15,7 @@
 #include "lib/chan.h"
 #include "lib/io.h"
 #include "lib/log.h"
+#include "sandbox_pool.h"
 #include "sup.h"
 #include "tenants.h"
 
@@ -57,6 +58,7 @@ on_started(struct job *j, const struct job_msg *m, int *fds)
 	if (!j->go)
 		return (violation(j, "executed before it might"));
 	phase_set(j, KEEPER_STARTED);
+	sandbox_pool_stir(j->sup->sandboxes);
 	j->rec.state = JOB_RUNNING;
 	j->rec.ran = 1;
 	j->rec.times.started = io_real_us();
@@ -113,6 +115,7 @@ on_ended(struct job *j, const struct job_msg *m, int *fds)
 	(void)m;
 	(void)fds;
 	phase_set(j, KEEPER_ENDED);
+	sandbox_pool_stir(j->sup->sandboxes);
 	job_ended(j);
 	return (0);
 }

@@ -81,7 +81,7 @@ struct sandbox {
 struct sandbox *sandbox_new(struct sup *, const struct sandbox_key *,
     const struct job_limits *, const char **);
 
-/* Close and forget it; its cgroup goes, now or a little later. */
+/* Close and forget it; its cgroup goes a little later. */
 void sandbox_free(struct sandbox *);
 
 /**

@@ -21,7 +21,7 @@
 #include "tenants.h"
 
 #define SECOND          UINT64_C(1000000)
-#define QUIET_US        10000           /* after the last claim */
+#define QUIET_US        10000           /* after the last claim, start or end */
 #define LATE_US         40000           /* after the first that was not made up
                                          * for: under a steady load there is no
                                          * quiet */
@@ -63,7 +63,9 @@ struct sandbox_pool {
 	TAILQ_HEAD(, sandbox) all;
 	TAILQ_HEAD(kinds, kind) kinds;
 	unsigned int nkinds, idle, making;
-	uint64_t claim_us;              /* the last; 0: none since it was full */
+	uint64_t claim_us;              /* the last, or a later start or end of
+					 * a job; 0: no claim since it was
+					 * full */
 	uint64_t first_us;              /* the first since it was full */
 	int stopping, parked;
 	unsigned int fails;             /* in a row */
@@ -462,6 +464,13 @@ sandbox_pool_claim(struct sandbox_pool *p, const struct sandbox_key *key,
 	if (p->making == 0)
 		timer(&p->soon, time_left(p));
 	return (b);
+}
+
+void
+sandbox_pool_stir(struct sandbox_pool *p)
+{
+	if (p->claim_us != 0)
+		p->claim_us = io_mono_us();
 }
 
 void

@@ -24,6 +24,12 @@ void sandbox_pool_free(struct sandbox_pool *);
 struct sandbox *sandbox_pool_claim(struct sandbox_pool *,
     const struct sandbox_key *, const struct job_limits *);
 
+/*
+ * A job that has one was just started, or has just ended: others of its burst
+ * may be about to, and what is made for the next would be in their way.
+ */
+void sandbox_pool_stir(struct sandbox_pool *);
+
 /* Its table of all sandboxes, those of jobs too. */
 void sandbox_pool_add(struct sandbox_pool *, struct sandbox *);
 void sandbox_pool_remove(struct sandbox_pool *, struct sandbox *);

@@ -34,7 +34,7 @@ struct side {
 	struct job_limits limits;
 	struct job_run run;
 	const char *dir;
-	int up;
+	int up, rested;
 	/* of the burst or rate under way */
 	unsigned int ended, freed, running;
 	uint64_t stop_us;       /* no more are started then; 0: none anyway */
@@ -120,9 +120,11 @@ side_msg(struct job *j, const struct job_msg *m)
 	switch (m->op) {
 	case JOBC_STARTED:
 		j->phase = j->box->phase = KEEPER_STARTED;
+		sandbox_pool_stir(side.sup.sandboxes);
 		return (0);
 	case JOBC_ENDED:
 		side.ended++;
+		sandbox_pool_stir(side.sup.sandboxes);
 		side.all = load_ms(side.start_us);
 		return (0);
 	case JOBC_RESULT:
@@ -197,14 +199,23 @@ side_start(struct side_job *s)
 	side_say(b, JOBC_GO, NULL, 0);
 }
 
-static unsigned int
-side_idle(void)
+static struct admin_status
+side_pool(void)
 {
 	struct admin_status st;
 
 	memset(&st, 0, sizeof(st));
 	sandbox_pool_show(side.sup.sandboxes, &st);
-	return (st.sandboxes);
+	return (st);
+}
+
+/* Those that wait, once no more is being made. */
+static unsigned int
+side_idle(void)
+{
+	struct admin_status st = side_pool();
+
+	return (st.sandboxes_making > 0 ? 0 : st.sandboxes);
 }
 
 /* Turn the loop until there are so many of these. */
@@ -233,6 +244,21 @@ side_rest(void)
 	return (side.running == 0);
 }
 
+static void
+side_on_rested(evutil_socket_t fd, short what, void *cookie)
+{
+	(void)fd;
+	(void)what;
+	(void)cookie;
+	side.rested = 1;
+}
+
+static unsigned int
+side_rested(void)
+{
+	return ((unsigned int)side.rested);
+}
+
 static unsigned int
 side_up(void)
 {
@@ -247,6 +273,23 @@ side_begin(void)
 	side.start_real_us = io_real_us();
 }
 
+/*
+ * As the others rest before a burst, but with the loop turning, so that what is
+ * under way ends: keepers of before, and the pool's own work.
+ */
+static inline void
+side_rest_before(void)
+{
+	const struct timeval tv = { 0, LOAD_REST_US };
+	struct event *ev = evtimer_new(side.sup.base, side_on_rested, NULL);
+
+	assert_non_null(ev);
+	side.rested = 0;
+	assert_int_equal(evtimer_add(ev, &tv), 0);
+	side_until(side_rested, 1);
+	event_free(ev);
+}
+
 static inline void
 side_burst(unsigned int n, struct load_answer *a)
 {
@@ -255,8 +298,7 @@ side_burst(unsigned int n, struct load_answer *a)
 
 	for (i = 0; i < n; i++)
 		jobs[i] = side_submit();
-	(void)usleep(LOAD_REST_US);     /* keepers of before are gone */
-	(void)event_base_loop(side.sup.base, EVLOOP_NONBLOCK);
+	side_rest_before();
 	side_begin();
 	for (i = 0; i < n; i++)
 		side_start(jobs[i]);
@@ -265,7 +307,10 @@ side_burst(unsigned int n, struct load_answer *a)
 	a->command = side.command;
 }
 
-/* All are ready beforehand: that is what a claim of a warm one means. */
+/*
+ * All are ready beforehand, and no more is being made or about to be: that is
+ * what a claim of a warm one means.
+ */
 static inline void
 side_warm(unsigned int n, struct load_answer *a)
 {
@@ -273,7 +318,10 @@ side_warm(unsigned int n, struct load_answer *a)
 
 	if (side_idle() < n)
 		side_burst(n, &cold);
-	side_until(side_idle, n);
+	do {
+		side_until(side_idle, n);
+		side_rest_before();
+	} while (side_idle() < n);
 	side_burst(n, a);
 }
 

@@ -715,6 +715,27 @@ test_cancel(void **state)
 	stand_out_done(&o);
 }
 
+/*
+ * The result comes first, and what nobody waits for not before other jobs of
+ * the same burst had time to run.  We may hear of either late, of none early.
+ */
+static void
+test_cleans_up_last(void **state)
+{
+	static const char *const argv[] = { "/bin/true", NULL };
+	struct stand_job j = { .argv = argv };
+	struct stand_out o;
+	uint64_t gone;
+
+	(void)state;
+	stand_run(&st, &j, &o);
+	assert_int_equal(o.result.ran, 1);
+	gone = io_real_us() - (io_mono_us() - o.us_gone);
+	assert_true(gone >= o.result.ended_us + 20000);
+	assert_true(o.us_gone >= o.us_result);
+	stand_out_done(&o);
+}
+
 static void
 test_missing_object(void **state)
 {
@@ -942,6 +963,7 @@ main(void)
 		cmocka_unit_test(test_leftovers),
 		cmocka_unit_test(test_kill),
 		cmocka_unit_test(test_cancel),
+		cmocka_unit_test(test_cleans_up_last),
 		cmocka_unit_test(test_missing_object),
 		cmocka_unit_test(test_other_image),
 		cmocka_unit_test(test_tree_cache),

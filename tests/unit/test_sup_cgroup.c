@@ -1,14 +1,27 @@
+#include <sys/wait.h>
+
+#include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
+#include <event2/event.h>
 
-#include "supervisor/cgroup_find.h"
+#include "lib/io.h"
+#include "lib/log.h"
+#include "supervisor/cgroup_internal.h"
+#include "supervisor/config.h"
 
-/* Where our groups are, in the layouts that hosts have. */
+/*
+ * Where our groups are, in the layouts that hosts have; and how those of this
+ * one go.
+ */
 
 static struct cg_mount m[CG_MAX];
 static char path[PATH_MAX];
@@ -99,6 +112,93 @@ test_odd(void **state)
 	assert_int_equal(cg_path(&m[0], "/x", path, 4), -1);
 }
 
+#define ID      "aaaaaaaaaaaaaaaa"
+
+/* In how many hierarchies the group is. */
+static size_t
+there(const struct cgroups *cgs)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < cgs->nh; i++)
+		n += faccessat(cgs->h[i].fd, ID, F_OK, 0) == 0;
+	return (n);
+}
+
+static void
+until_gone(struct cgroups *cgs)
+{
+	uint64_t end = io_mono_us() + 10000000;
+
+	while (there(cgs) > 0) {
+		assert_true(io_mono_us() < end);
+		assert_int_not_equal(event_base_loop(cgs->base, EVLOOP_ONCE),
+		    -1);
+	}
+}
+
+/* A process in all of them that does not end by itself. */
+static pid_t
+somebody(struct cgroups *cgs)
+{
+	pid_t pid;
+	size_t i;
+
+	if ((pid = fork()) == 0) {
+		for (;;)
+			pause();
+	}
+	assert_true(pid > 0);
+	for (i = 0; i < cgs->nh; i++)
+		assert_int_equal(cg_write(cgs->h[i].fd, ID "/cgroup.procs",
+		    "%d", (int)pid), 0);
+	return (pid);
+}
+
+/* Not at once, since the next job may be on its way; but soon. */
+static void
+test_end(void **state)
+{
+	struct config cfg = { .cgroup_root = NULL };
+	struct job_limits none = { 0 };
+	struct event_base *base;
+	struct cgroups *cgs;
+	struct cgroup *cg;
+	char tag[32];
+	int status;
+	pid_t pid;
+
+	(void)state;
+	(void)snprintf(tag, sizeof(tag), "test%d", (int)getpid());
+	assert_non_null(base = event_base_new());
+	assert_non_null(cgs = cgroups_open(base, &cfg, tag));
+	if (cgs->nh == 0)
+		skip();
+	assert_non_null(cg = cgroup_new(cgs, ID, &none));
+	assert_int_equal(there(cgs), cgs->nh);
+	cgroup_free(cg);
+	assert_int_equal(there(cgs), cgs->nh);
+	until_gone(cgs);
+
+	/* Whoever is in it does not keep it. */
+	assert_non_null(cg = cgroup_new(cgs, ID, &none));
+	pid = somebody(cgs);
+	assert_int_equal(cgroup_empty(cg), 0);
+	cgroup_free(cg);
+	until_gone(cgs);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+
+	/* The end of all does not leave any. */
+	assert_non_null(cg = cgroup_new(cgs, ID, &none));
+	cgroup_free(cg);
+	cgroups_close(cgs);
+	assert_non_null(cgs = cgroups_open(base, &cfg, tag));
+	assert_int_equal(there(cgs), 0);
+	cgroups_close(cgs);
+	event_base_free(base);
+}
+
 int
 main(void)
 {
@@ -107,7 +207,9 @@ main(void)
 		cmocka_unit_test(test_v2),
 		cmocka_unit_test(test_part),
 		cmocka_unit_test(test_odd),
+		cmocka_unit_test(test_end),
 	};
 
+	log_init("test", LOG_LEVEL_WARN);
 	return (cmocka_run_group_tests(tests, NULL, NULL));
 }

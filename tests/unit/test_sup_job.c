@@ -52,7 +52,7 @@ static int nasked, store_refuses;
 static struct obj_ref bound;    /* what the last channel was sent unasked */
 static int keeper = -1;         /* the keeper's end of the job channel */
 static uint64_t cpu_used;
-static int kills, alive, exec_ok, map_ok, place_errno;
+static int kills, alive, exec_ok, map_ok, place_errno, stirred;
 static const struct job_result *says;  /* in RESULT, when not NULL */
 static struct err refused;
 static char submitted[JOB_ID_LEN + 1];
@@ -269,6 +269,13 @@ __wrap_conn_submitted(struct conn *c, uint64_t id, const char *job,
 }
 
 void
+__wrap_sandbox_pool_stir(struct sandbox_pool *p)
+{
+	(void)p;
+	stirred++;
+}
+
+void
 __wrap_conn_job_state(struct job *j)
 {
 	last = j->rec;
@@ -397,8 +404,10 @@ to_running(void)
 	/* The store sends the spec without being asked. */
 	assert_int_equal(bound.kind, OBJ_CHUNK);
 	assert_int_equal(bound.id[0], 1);
+	assert_int_equal(stirred, 0);
 	say(JOBC_STARTED, 0);
 	assert_int_equal(last.state, JOB_RUNNING);
+	assert_int_equal(stirred, 1);
 }
 
 /* HEAD if it is not known, SETTLE, and then there is no job any more. */
@@ -433,7 +442,7 @@ setup(void **state)
 	tenant.conf.limits = (struct job_limits){ 1000, 10, 1000, 1000, 1000000,
 	    1000, 1000, 1000 };
 	submitted[0] = '\0';
-	nasked = store_refuses = kills = alive = 0;
+	nasked = store_refuses = kills = alive = stirred = 0;
 	exec_ok = map_ok = 1;
 	place_errno = 0;
 	says = NULL;
@@ -465,6 +474,7 @@ test_good(void **state)
 	say(JOBC_LOG, 0);
 	assert_int_equal(hear(), JOBC_LOGACK);
 	say(JOBC_ENDED, 0);
+	assert_int_equal(stirred, 2);
 	assert_int_equal(last.state, JOB_SETTLING);
 	say(JOBC_RESULT, 0);
 	settle(JOB_EXITED);

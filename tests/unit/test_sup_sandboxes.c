@@ -233,6 +233,33 @@ test_kinds(void **state)
 	assert_int_equal(look().sandboxes_warm, 0);
 }
 
+/* None is made while jobs start and end, but not for ever. */
+static void
+test_stir(void **state)
+{
+	int i;
+
+	(void)state;
+	sandbox_pool_stir(sup.sandboxes);       /* nothing is wanted: no matter */
+	cold(0);
+	now += 9000;
+	sandbox_pool_stir(sup.sandboxes);
+	pass(9000);
+	assert_int_equal(orders, 0);
+	pass(2000);
+	assert_int_equal(orders, 1);
+	ready();
+	claim(0, 0)->job = &job;
+	for (i = 0; i < 4; i++) {
+		sandbox_pool_stir(sup.sandboxes);
+		pass(9000);
+		assert_int_equal(orders, 1);
+	}
+	sandbox_pool_stir(sup.sandboxes);
+	pass(9000);
+	assert_int_equal(orders, 2);
+}
+
 /* One that is being made is better than none. */
 static void
 test_coming(void **state)
@@ -422,7 +449,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_claim), T(test_kinds), T(test_coming), T(test_burst),
+		T(test_claim), T(test_kinds), T(test_stir), T(test_coming),
+		T(test_burst),
 		T(test_one_at_a_time),
 		T(test_evict), T(test_none_wanted), T(test_park), T(test_hung),
 		T(test_exec_lost), T(test_stop),
