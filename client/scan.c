@@ -124,7 +124,6 @@ take_file(struct scan *s, struct level *l, const struct name *nm,
 		return (-1);
 	if (rc == 1) {
 		s->sum.files--;
-		l->same = 0;
 		return (vanished(s));
 	}
 	/* Read for nothing: the host has had these bytes. */
@@ -153,7 +152,7 @@ take_dir(struct scan *s, struct level *l, const struct name *nm,
 	if ((fd = openat(l->fd, nm->s, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
 	    O_CLOEXEC)) == -1) {
 		if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)
-			return (0);
+			return (vanished(s));
 		scan_fault(s, "cannot open the directory (leave it out by an "
 		    "ignore rule, or make it readable)");
 		return (-1);
@@ -191,6 +190,26 @@ take_link(struct scan *s, struct level *l, struct stat *st,
 	return (1);
 }
 
+static int
+take_kind(struct scan *s, struct level *l, const struct name *nm,
+    struct stat *st, struct stat_entry *e, int found)
+{
+	switch (st->st_mode & S_IFMT) {
+	case S_IFREG:
+		return (take_file(s, l, nm, st, e, found));
+	case S_IFDIR:
+		return (take_dir(s, l, nm, st, e, found));
+	case S_IFLNK:
+		return (take_link(s, l, st, e, found));
+	default:
+		scan_note(s, S_ISFIFO(st->st_mode) ? "a FIFO; left out" :
+		    S_ISSOCK(st->st_mode) ? "a socket; left out" :
+		    "a device; left out");
+		s->sum.skipped++;
+		return (0);
+	}
+}
+
 /* One name: 1 taken, 0 left out, -1 failed. */
 static int
 take(struct scan *s, struct level *l, const struct name *nm,
@@ -198,7 +217,7 @@ take(struct scan *s, struct level *l, const struct name *nm,
 {
 	const char *bad;
 	struct stat st;
-	int found;
+	int found, rc;
 
 	if (fstatat(l->fd, nm->s, &st, AT_SYMLINK_NOFOLLOW) == -1) {
 		if (errno == ENOTCONN || errno == ESTALE ||
@@ -219,20 +238,10 @@ take(struct scan *s, struct level *l, const struct name *nm,
 		return (0);
 	}
 	found = merge_find(l, nm);
-	switch (st.st_mode & S_IFMT) {
-	case S_IFREG:
-		return (take_file(s, l, nm, &st, e, found));
-	case S_IFDIR:
-		return (take_dir(s, l, nm, &st, e, found));
-	case S_IFLNK:
-		return (take_link(s, l, &st, e, found));
-	default:
-		scan_note(s, S_ISFIFO(st.st_mode) ? "a FIFO; left out" :
-		    S_ISSOCK(st.st_mode) ? "a socket; left out" :
-		    "a device; left out");
-		s->sum.skipped++;
-		return (0);
-	}
+	rc = take_kind(s, l, nm, &st, e, found);
+	if (rc == 0 && found)
+		l->same = 0;            /* it was there */
+	return (rc);
 }
 
 static int

@@ -22,6 +22,27 @@
 
 static char top[64], root[128], cache[128];
 static unsigned notes;
+static const char *vanishing;   /* goes when it is about to be opened */
+
+int __real_openat(int, const char *, int, ...);
+
+int
+__wrap_openat(int dirfd, const char *name, int flags, ...)
+{
+	mode_t mode = 0;
+	va_list ap;
+
+	if ((flags & O_CREAT) != 0) {
+		va_start(ap, flags);
+		mode = va_arg(ap, mode_t);
+		va_end(ap);
+	}
+	if (vanishing != NULL && strcmp(name, vanishing) == 0) {
+		vanishing = NULL;
+		assert_int_equal(io_remove_tree(dirfd, name), 0);
+	}
+	return (__real_openat(dirfd, name, flags, mode));
+}
 
 static void
 note(void *cookie, const char *path, const char *text)
@@ -233,6 +254,92 @@ special_files_are_left_out(void **state)
 	scan_free(s);
 }
 
+/* What is there without a cache, and what with the last one: the same. */
+static void
+cache_changes_nothing(void)
+{
+	struct obj_ref with;
+	struct scan *s;
+
+	s = scan(0);
+	with = scan_sum(s)->root;
+	scan_free(s);
+	assert_int_equal(unlink(cache), 0);
+	s = scan(0);
+	assert_true(obj_ref_equal(&with, &scan_sum(s)->root));
+	assert_int_equal(scan_save(s), 0);
+	scan_free(s);
+}
+
+/* A file, directory or link in whose place is something that is not sent. */
+static void
+replaced_by_special_file(void **state)
+{
+	static const char *const names[] = { "file", "dir", "link" };
+	char path[512];
+	struct scan *s;
+	size_t i;
+
+	(void)state;
+	put("a", "x");
+	put("file", "x");
+	snprintf(path, sizeof(path), "%s/dir", root);
+	assert_int_equal(mkdir(path, 0755), 0);
+	snprintf(path, sizeof(path), "%s/link", root);
+	assert_int_equal(symlink("a", path), 0);
+	settle();
+	s = scan(0);
+	assert_int_equal(scan_save(s), 0);
+	scan_free(s);
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", root, names[i]);
+		assert_int_equal(io_remove_tree(AT_FDCWD, path), 0);
+		assert_int_equal(mkfifo(path, 0600), 0);
+		cache_changes_nothing();
+	}
+}
+
+/* What goes between the look at it and its opening is not what it was. */
+static void
+vanished_when_opened(void **state)
+{
+	static const char *const names[] = { "file", "dir" };
+	struct obj_ref got;
+	char path[512];
+	struct scan *s;
+	size_t i;
+
+	(void)state;
+	put("a", "x");
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", root, names[i]);
+		if (i == 0)
+			put("file", "x");
+		else
+			assert_int_equal(mkdir(path, 0755), 0);
+		settle();
+		s = scan(0);
+		assert_int_equal(scan_save(s), 0);
+		scan_free(s);
+		age("a");       /* of a file the times have to be others */
+		if (i == 0)
+			age("file");
+		notes = 0;
+		vanishing = names[i];
+		s = scan(0);
+		assert_null(vanishing);
+		assert_int_equal(scan_sum(s)->skipped, 1);
+		assert_int_equal(notes, 1);
+		got = scan_sum(s)->root;
+		assert_int_equal(scan_save(s), 0);
+		scan_free(s);
+		cache_changes_nothing();
+		s = scan(0);
+		assert_true(obj_ref_equal(&got, &scan_sum(s)->root));
+		scan_free(s);
+	}
+}
+
 static int
 count(void *cookie, const struct obj_ref *ref, const void *buf, size_t len)
 {
@@ -344,6 +451,10 @@ main(void)
 		    begin, end),
 		cmocka_unit_test_setup_teardown(special_files_are_left_out,
 		    begin, end),
+		cmocka_unit_test_setup_teardown(replaced_by_special_file,
+		    begin, end),
+		cmocka_unit_test_setup_teardown(vanished_when_opened, begin,
+		    end),
 		cmocka_unit_test_setup_teardown(news_are_complete, begin, end),
 		cmocka_unit_test_setup_teardown(damaged_cache_costs_time_only,
 		    begin, end),
