@@ -31,7 +31,6 @@ struct journal {
 	struct event *timer;
 	uint64_t serial;        /* the last that was used */
 	uint64_t before;        /* the same, when this barrier began */
-	uint64_t first;         /* listed: from here to serial, none if 0 */
 	size_t listed;
 	int drain;
 	int replay;             /* what is listed is not in the pack */
@@ -65,20 +64,18 @@ arm(struct journal *j)
 		(void)event_add(j->timer, &later);
 }
 
-/* Count what is listed, and find where it begins. */
+/* Count what is listed. */
 static int
 on_listed(void *cookie, const uint8_t *key, size_t klen, const uint8_t *v,
     size_t len)
 {
 	struct journal *j = cookie;
 
+	(void)key;
 	(void)v;
 	(void)len;
-	if (klen != KEY_LEN)
-		return (0);
-	if (j->first == 0)
-		j->first = be_get64(key + 1);
-	j->listed++;
+	if (klen == KEY_LEN)
+		j->listed++;
 	return (0);
 }
 
@@ -340,27 +337,43 @@ journal_write(struct journal *j, int flush)
 	return (0);
 }
 
-static void
-key_of(uint64_t serial, uint8_t *key)
+struct entry_keys {
+	size_t n;
+	uint8_t v[LISTED_MAX][KEY_LEN];
+};
+
+static int
+on_key(void *cookie, const uint8_t *key, size_t klen, const uint8_t *v,
+    size_t len)
 {
-	key[0] = 'e';
-	be_put64(key + 1, serial);
+	struct entry_keys *l = cookie;
+
+	(void)v;
+	(void)len;
+	if (klen == KEY_LEN)
+		memcpy(l->v[l->n++], key, KEY_LEN);
+	return (l->n == LISTED_MAX);
 }
 
-/* What is listed is flushed: take it off the list. */
+/*
+ * What is listed is flushed: take it off the list, whatever its serials are.
+ * They need not be next to one another, see journal_serial_get.
+ */
 static int
 unlist(struct journal *j)
 {
-	uint8_t key[KEY_LEN];
-	uint64_t s;
+	struct entry_keys l = { .n = j->listed > 0 ? LISTED_MAX : 0 };
+	size_t i;
 
-	if (j->listed == 0)
-		return (0);
-	for (s = j->first; s <= j->before; s++) {
-		key_of(s, key);
-		if (ix_del(j->st->ix, IX_JOURNAL, key, sizeof(key)) == -1 &&
-		    errno != ENOENT)
+	while (l.n == LISTED_MAX) {
+		l.n = 0;
+		if (ix_scan(j->st->ix, IX_JOURNAL, "e", 1, 0, on_key,
+		    &l) == -1)
 			return (-1);
+		for (i = 0; i < l.n; i++)
+			if (ix_del(j->st->ix, IX_JOURNAL, l.v[i],
+			    KEY_LEN) == -1)
+				return (-1);
 	}
 	return (0);
 }
@@ -368,12 +381,12 @@ unlist(struct journal *j)
 static int
 list(struct journal *j)
 {
-	uint8_t key[KEY_LEN];
+	uint8_t key[KEY_LEN] = { 'e' };
 	size_t at = 0, len;
 
 	while (at < j->len) {
 		len = JOURNAL_ENTRY + le_get32(j->buf + at + 16);
-		key_of(le_get64(j->buf + at + 8), key);
+		be_put64(key + 1, le_get64(j->buf + at + 8));
 		if (ix_put(j->st->ix, IX_JOURNAL, key, sizeof(key),
 		    j->buf + at, len) == -1)
 			return (-1);
@@ -415,14 +428,10 @@ journal_end(struct journal *j, int committed)
 		j->serial = j->before;
 	} else if (j->flushed) {
 		j->listed = 0;
-		j->first = 0;
 		j->drain = 0;
 		(void)event_del(j->timer);
-	} else if (j->serial != j->before) {
-		if (j->first == 0)
-			j->first = j->before + 1;
+	} else
 		j->listed += j->serial - j->before;
-	}
 	j->len = 0;
 	arm(j);
 }

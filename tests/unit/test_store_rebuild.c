@@ -944,9 +944,9 @@ test_after_collection(void **state)
 	drv_done(&d);
 }
 
-/* The index's journal, emptied if ${empty}, counted up to ${serial}, if any. */
-static void
-index_journal(const struct drv *d, int empty, const uint64_t *serial)
+/* The index of a store that does not run, in a transaction or being read. */
+static struct ix *
+index_begin(const struct drv *d, int (*begin)(struct ix *))
 {
 	char path[300];
 	struct ix *ix;
@@ -956,14 +956,35 @@ index_journal(const struct drv *d, int empty, const uint64_t *serial)
 	assert_true((dirfd = open(d->dir, O_RDONLY | O_DIRECTORY |
 	    O_CLOEXEC)) != -1);
 	assert_non_null(ix = ix_open(dirfd, path, IX_MAP_MIN));
-	assert_int_equal(ix_write(ix, 1 << 20), 0);
+	close(dirfd);
+	assert_int_equal(begin(ix), 0);
+	return (ix);
+}
+
+static int
+writing(struct ix *ix)
+{
+	return (ix_write(ix, 1 << 20));
+}
+
+static void
+index_end(struct ix *ix)
+{
+	assert_int_equal(ix_commit(ix), 0);
+	ix_close(ix);
+}
+
+/* The index's journal, emptied if ${empty}, counted up to ${serial}, if any. */
+static void
+index_journal(const struct drv *d, int empty, const uint64_t *serial)
+{
+	struct ix *ix = index_begin(d, writing);
+
 	if (empty)
 		assert_int_equal(ix_empty(ix, IX_JOURNAL), 0);
 	if (serial != NULL)
 		assert_int_equal(journal_serial_put(ix, *serial), 0);
-	assert_int_equal(ix_commit(ix), 0);
-	ix_close(ix);
-	close(dirfd);
+	index_end(ix);
 }
 
 /* Take the journal out of the packs and of the index, as it was once. */
@@ -991,20 +1012,12 @@ forget_journal(const struct drv *d)
 static uint64_t
 counted(const struct drv *d)
 {
-	char path[300];
+	struct ix *ix = index_begin(d, ix_read);
 	uint64_t serial;
-	struct ix *ix;
-	int dirfd;
 
-	(void)snprintf(path, sizeof(path), "%s/index", d->dir);
-	assert_true((dirfd = open(d->dir, O_RDONLY | O_DIRECTORY |
-	    O_CLOEXEC)) != -1);
-	assert_non_null(ix = ix_open(dirfd, path, IX_MAP_MIN));
-	assert_int_equal(ix_read(ix), 0);
 	assert_int_equal(journal_serial_get(ix, &serial), 1);
 	ix_read_end(ix);
 	ix_close(ix);
-	close(dirfd);
 	return (serial);
 }
 
@@ -1082,6 +1095,64 @@ same_jobs(struct drv *d, uint64_t from, uint64_t to)
 		assert_int_equal(drv_publish(d, T1, job, &root, &spec, &r),
 		    ERR_NONE);
 	}
+}
+
+static int
+on_entry(void *cookie, const uint8_t *key, size_t klen, const uint8_t *v,
+    size_t len)
+{
+	(void)key;
+	(void)klen;
+	(void)v;
+	(void)len;
+	(*(unsigned int *)cookie)++;
+	return (0);
+}
+
+/* Entries that the index lists, since the pack is not flushed for them. */
+static unsigned int
+listed(const struct drv *d)
+{
+	struct ix *ix = index_begin(d, ix_read);
+	unsigned int n = 0;
+
+	assert_int_equal(ix_scan(ix, IX_JOURNAL, "e", 1, 0, on_entry, &n), 0);
+	ix_read_end(ix);
+	ix_close(ix);
+	return (n);
+}
+
+/* The same while there are entries of before it was lost: they are flushed. */
+static void
+test_serial_lost_listed(void **state)
+{
+	static const uint64_t low = 7;
+	struct drv d;
+	struct ix *ix;
+	int t;
+
+	(void)state;
+	fill(&d, &t);
+	close(t);
+	assert_int_equal(drv_wait(&d), 0);
+	index_journal(&d, 1, &low);
+	assert_int_equal(drv_start(&d), 0);
+	same_jobs(&d, 10000, 10003);
+	drv_kill(&d);
+	assert_int_equal(listed(&d), 3);
+	ix = index_begin(&d, writing);
+	assert_int_equal(ix_del(ix, IX_JOURNAL, "serial", 6), 0);
+	index_end(ix);
+	assert_int_equal(drv_start(&d), 0);
+	/* More than are listed before all are flushed. */
+	same_jobs(&d, 10003, 10103);
+	assert_int_equal(drv_wait(&d), 0);
+	assert_int_equal(listed(&d), 0);
+	index_remove(&d);
+	d.rebuild = 1;
+	assert_int_equal(drv_start(&d), 0);
+	assert_int_equal(unsettled(&d), JOBS - SETTLED + 1 + 103);
+	drv_done(&d);
 }
 
 #define SAME    2000            /* their journal fills several packs */
@@ -1238,6 +1309,7 @@ main(void)
 		cmocka_unit_test(test_damaged_pack),
 		cmocka_unit_test(test_after_collection),
 		cmocka_unit_test(test_serial_lost),
+		cmocka_unit_test(test_serial_lost_listed),
 		cmocka_unit_test(test_rest),
 		cmocka_unit_test(test_forgotten),
 		cmocka_unit_test(test_older),
