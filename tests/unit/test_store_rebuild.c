@@ -85,6 +85,19 @@ unsettled(struct drv *d)
 	return (n);
 }
 
+/* Started with the order to make the index anew, whatever there is of it. */
+static void
+start_anew(struct drv *d)
+{
+	d->rebuild = 1;
+	d->said[0] = '\0';
+	if (drv_start(d) == -1) {
+		(void)drv_wait(d);
+		fail_msg("made anew, it ended, saying \"%s\"", d->said);
+	}
+	d->rebuild = 0;
+}
+
 /* Records, receipts, trees, the chain, what the idempotency ids name. */
 static void
 check_all(struct drv *d, int t, uint64_t jobs, uint64_t settled)
@@ -193,14 +206,7 @@ test_index_gone(void **state)
 		close(t);
 		drv_kill(&d);
 		index_remove(&d);
-		d.rebuild = 1;
-		d.said[0] = '\0';
-		if (drv_start(&d) == -1) {
-			(void)drv_wait(&d);
-			fail_msg("made anew, it ended, saying \"%s\"",
-			    d.said);
-		}
-		d.rebuild = 0;
+		start_anew(&d);
 		t = drv_bind(&d, T1, DRV_ALL);
 		check_all(&d, t, JOBS + 1, SETTLED + 1);
 		close(t);
@@ -313,14 +319,7 @@ index_pages(uint64_t first)
 		page_damage(&d);
 		open_somehow(&d);
 		drv_kill(&d);
-		d.rebuild = 1;
-		d.said[0] = '\0';
-		if (drv_start(&d) == -1) {
-			(void)drv_wait(&d);
-			fail_msg("made anew, it ended, saying \"%s\"",
-			    d.said);
-		}
-		d.rebuild = 0;
+		start_anew(&d);
 		t = drv_bind(&d, T1, DRV_ALL);
 		check_all(&d, t, JOBS, SETTLED);
 		close(t);
@@ -500,13 +499,7 @@ anew(struct drv *d, int *t)
 {
 	drv_kill(d);
 	index_remove(d);
-	d->rebuild = 1;
-	d->said[0] = '\0';
-	if (drv_start(d) == -1) {
-		(void)drv_wait(d);
-		fail_msg("made anew, it ended, saying \"%s\"", d->said);
-	}
-	d->rebuild = 0;
+	start_anew(d);
 	*t = drv_bind(d, T1, DRV_ALL);
 }
 
@@ -743,9 +736,7 @@ test_pack_begun(void **state)
 	drv_kill(&d);
 	file_make(&d, "packs/00000063.pack");
 	for (i = 0; i < 2; i++) {
-		d.rebuild = 1;
-		assert_int_equal(drv_start(&d), 0);
-		d.rebuild = 0;
+		start_anew(&d);
 		t = drv_bind(&d, T1, DRV_ALL);
 		check_all(&d, t, JOBS, SETTLED);
 		close(t);
@@ -796,9 +787,7 @@ test_other_index(void **state)
 	assert_int_equal(drv_wait(&d), 111);
 	assert_non_null(strstr(d.said, "install the newer version"));
 	/* Whoever goes back for good can have a new one of the packs. */
-	d.rebuild = 1;
-	assert_int_equal(drv_start(&d), 0);
-	d.rebuild = 0;
+	start_anew(&d);
 	t = drv_bind(&d, T1, DRV_ALL);
 	check_all(&d, t, JOBS, SETTLED);
 	close(t);
@@ -840,9 +829,7 @@ test_damaged_pack(void **state)
 	close(fd);
 	free(buf);
 	index_remove(&d);
-	d.rebuild = 1;
-	assert_int_equal(drv_start(&d), 0);
-	d.rebuild = 0;
+	start_anew(&d);
 	assert_non_null(strstr(d.said, "1 damaged objects"));
 	assert_true(drv_log_has(&d, "its header is damaged"));
 	t = drv_bind(&d, T1, DRV_ALL);
@@ -920,14 +907,7 @@ test_after_collection(void **state)
 		close(t);
 		drv_kill(&d);
 		index_remove(&d);
-		d.rebuild = 1;
-		d.said[0] = '\0';
-		if (drv_start(&d) == -1) {
-			(void)drv_wait(&d);
-			fail_msg("made anew, it ended, saying \"%s\"",
-			    d.said);
-		}
-		d.rebuild = 0;
+		start_anew(&d);
 		t = drv_bind(&d, T1, DRV_ALL);
 		for (n = 0; n < JOBS; n++) {
 			job_name(n, job);
@@ -1049,9 +1029,7 @@ test_serial_lost(void **state)
 		if (hidden)
 			assert_true(counted(&d) > was + JOBS);
 		index_remove(&d);
-		d.rebuild = 1;
-		assert_int_equal(drv_start(&d), 0);
-		d.rebuild = 0;
+		start_anew(&d);
 		t = drv_bind(&d, T1, DRV_ALL);
 		check_all(&d, t, JOBS + 1, SETTLED + 1);
 		close(t);
@@ -1059,22 +1037,45 @@ test_serial_lost(void **state)
 	}
 }
 
-/* The highest number of a pack that there is. */
+/* The highest number of a pack that there is, and the bytes of all. */
 static uint32_t
-newest_pack(const struct drv *d)
+newest_pack(const struct drv *d, uint64_t *bytes)
 {
 	char path[300];
 	struct dirent *e;
 	uint32_t n = 0;
+	struct stat st;
 	DIR *dir;
 
 	(void)snprintf(path, sizeof(path), "%s/packs", d->dir);
 	assert_non_null(dir = opendir(path));
-	while ((e = readdir(dir)) != NULL)
+	for (*bytes = 0; (e = readdir(dir)) != NULL; ) {
+		if (fstatat(dirfd(dir), e->d_name, &st, 0) == -1 ||
+		    !S_ISREG(st.st_mode))
+			continue;
+		*bytes += (uint64_t)st.st_size;
 		if (strtoul(e->d_name, NULL, 16) > n)
 			n = (uint32_t)strtoul(e->d_name, NULL, 16);
+	}
 	closedir(dir);
 	return (n);
+}
+
+static uint32_t
+newest(const struct drv *d)
+{
+	uint64_t bytes;
+
+	return (newest_pack(d, &bytes));
+}
+
+static uint64_t
+packs_bytes(const struct drv *d)
+{
+	uint64_t bytes;
+
+	(void)newest_pack(d, &bytes);
+	return (bytes);
 }
 
 /* Jobs that bring nothing new: the journal is all that grows. */
@@ -1149,8 +1150,7 @@ test_serial_lost_listed(void **state)
 	assert_int_equal(drv_wait(&d), 0);
 	assert_int_equal(listed(&d), 0);
 	index_remove(&d);
-	d.rebuild = 1;
-	assert_int_equal(drv_start(&d), 0);
+	start_anew(&d);
 	assert_int_equal(unsettled(&d), JOBS - SETTLED + 1 + 103);
 	drv_done(&d);
 }
@@ -1165,9 +1165,9 @@ at_rest(const struct drv *d)
 	uint32_t n;
 
 	(void)usleep(500000);
-	n = newest_pack(d);
+	n = newest(d);
 	(void)usleep(500000);
-	assert_int_equal(newest_pack(d), n);
+	assert_int_equal(newest(d), n);
 }
 
 /*
@@ -1190,7 +1190,7 @@ test_rest(void **state)
 	fill(&d, &t);
 	close(t);
 	same_jobs(&d, 10000, 10000 + SAME);
-	assert_true(newest_pack(&d) > 5);
+	assert_true(newest(&d) > 5);
 	at_rest(&d);
 	for (n = 0; n < GONE; n++)
 		settle_job(&d, T1, 10000 + n, SETTLED + 1 + n);
@@ -1199,33 +1199,12 @@ test_rest(void **state)
 	at_rest(&d);
 	drv_kill(&d);
 	index_remove(&d);
-	d.rebuild = 1;
-	assert_int_equal(drv_start(&d), 0);
-	n = newest_pack(&d);
+	start_anew(&d);
+	n = newest(&d);
 	at_rest(&d);
-	assert_in_range(newest_pack(&d), n, n + 1);
+	assert_in_range(newest(&d), n, n + 1);
 	assert_int_equal(unsettled(&d), JOBS - SETTLED + 1 + SAME - GONE);
 	drv_done(&d);
-}
-
-/* All the packs' bytes. */
-static uint64_t
-packs_bytes(const struct drv *d)
-{
-	char path[300];
-	struct dirent *e;
-	uint64_t sum = 0;
-	struct stat st;
-	DIR *dir;
-
-	(void)snprintf(path, sizeof(path), "%s/packs", d->dir);
-	assert_non_null(dir = opendir(path));
-	while ((e = readdir(dir)) != NULL)
-		if (fstatat(dirfd(dir), e->d_name, &st, 0) == 0 &&
-		    S_ISREG(st.st_mode))
-			sum += (uint64_t)st.st_size;
-	closedir(dir);
-	return (sum);
 }
 
 #define FEW     500
@@ -1258,8 +1237,7 @@ test_forgotten(void **state)
 	assert_int_equal(head_of(&d, T1), SETTLED + FEW);
 	drv_kill(&d);
 	index_remove(&d);
-	d.rebuild = 1;
-	assert_int_equal(drv_start(&d), 0);
+	start_anew(&d);
 	assert_int_equal(head_of(&d, T1), SETTLED + FEW);
 	drv_done(&d);
 }
