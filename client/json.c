@@ -390,18 +390,20 @@ json_receipt(const struct receipt *r)
 int
 json_print(json_t *o, int fd)
 {
-	char *text;
+	char *raw = NULL, *text = NULL;
 	int rc = -1;
 
-	if (o != NULL && (text = json_dumps(o, JSON_COMPACT |
-	    JSON_PRESERVE_ORDER)) != NULL) {
+	if (o != NULL && (raw = json_dumps(o, JSON_COMPACT |
+	    JSON_PRESERVE_ORDER)) != NULL &&
+	    (text = text_json(raw, strlen(raw))) != NULL) {
 		if (fd == STDOUT_FILENO) {
 			printf("%s\n", text);
 			rc = out_flush();
 		} else if ((rc = io_write(fd, text, strlen(text))) == 0)
 			rc = io_write(fd, "\n", 1);
-		free(text);
 	}
+	free(text);
+	free(raw);
 	json_decref(o);
 	return (rc);
 }

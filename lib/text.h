@@ -36,6 +36,13 @@ size_t text_escape(const void *, size_t, char *, size_t);
 int text_utf8_valid(const void *, size_t);
 
 /**
+ * text_json(json, len):
+ * The same JSON, to be freed, in which what text_escape does not let through
+ * to a terminal stands as \\uNNNN.  NULL without memory.
+ */
+char *text_json(const char *, size_t);
+
+/**
  * text_quote(word, out, outlen):
  * Write a word so that a shell reads it as one, and as it is.  Returns its
  * length, or -1 when there is no room, or it is no text for one line: control

@@ -2,8 +2,10 @@
  * UTF-8, and bytes made fit for a terminal.  Memory only.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "size.h"
 #include "text.h"
 
 /*
@@ -126,4 +128,37 @@ text_escape(const void *buf, size_t len, char *out, size_t outlen)
 	if (outlen > 0)
 		out[used] = '\0';
 	return (need);
+}
+
+#define JSON_ESCAPE     6       /* characters, of each unit of UTF-16 */
+
+/* How the ${n} bytes of JSON at ${p} are written; at most JSON_ESCAPE. */
+static size_t
+json_one(const char *p, size_t n, uint32_t cp, char *out)
+{
+	if (n == 0 || cp == '\\' || is_plain(cp)) {
+		n += n == 0;
+		memcpy(out, p, n);
+		return (n);
+	}
+	return ((size_t)snprintf(out, JSON_ESCAPE + 1, "\\u%04x",
+	    (unsigned int)cp));
+}
+
+char *
+text_json(const char *json, size_t len)
+{
+	size_t i, n, most, used = 0;
+	uint32_t cp = 0;
+	char *out;
+
+	if (size_mul(len, JSON_ESCAPE, &most) == -1 ||
+	    (out = malloc(most + 1)) == NULL)
+		return (NULL);
+	for (i = 0; i < len; i += n > 0 ? n : 1) {
+		n = utf8_decode((const uint8_t *)json + i, len - i, &cp);
+		used += json_one(json + i, n, cp, out + used);
+	}
+	out[used] = '\0';
+	return (out);
 }

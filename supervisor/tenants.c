@@ -18,6 +18,7 @@
 #include "lib/log.h"
 #include "proto/client_msg.h"
 #include "proto/limits.h"
+#include "subuids.h"
 #include "tenants.h"
 #include "tenants_files.h"
 #include "tenants_internal.h"
@@ -207,6 +208,46 @@ auto_add(struct tenants *ts, uint32_t uid, struct err *err)
 	return (tenants_add(ts, &tc, err));
 }
 
+static int
+in_range(const struct uid_range *r, uint32_t uid)
+{
+	return (uid >= r->first && uid <= r->last);
+}
+
+/*
+ * May this user become a tenant by coming?  Not with ids that somebody has by
+ * the thousand, and not until there is no room for those an operator makes.
+ */
+static int
+auto_check(const struct tenants *ts, uint32_t uid, struct err *err)
+{
+	const struct config *cfg = ts->cfg;
+	const struct tenant *t;
+	uint32_t n = 0;
+	char who[64];
+
+	if (cfg->rootless)
+		return (0);     /* it has one user, who started it */
+	if (in_range(&cfg->worker_uids, uid) ||
+	    in_range(&cfg->tenant_uids, uid))
+		return (err_set(err, ERR_UNKNOWN_TENANT, "uid %" PRIu32 " is "
+		    "errandd's own, for workers or jobs, and no user", uid));
+	if (subuids_owner(SUBUIDS_FILE, uid, who, sizeof(who)))
+		return (err_set(err, ERR_UNKNOWN_TENANT, "uid %" PRIu32 " is "
+		    "one that " SUBUIDS_FILE " gives to %s, and becomes no "
+		    "tenant by itself; an operator can make it one with: "
+		    "errandctl tenant add NAME --uid %" PRIu32, uid, who,
+		    uid));
+	TAILQ_FOREACH(t, &ts->list, next)
+		n += t->conf.automatic && !t->gone;
+	if (n >= LIMIT_TENANTS / 2)
+		return (err_set(err, ERR_LIMIT, "%d users have become tenants "
+		    "by themselves, which is the most; an operator can make "
+		    "others with: errandctl tenant add NAME --uid %" PRIu32,
+		    LIMIT_TENANTS / 2, uid));
+	return (0);
+}
+
 struct tenant *
 tenants_of_uid(const struct tenants *ts, uint32_t uid)
 {
@@ -227,7 +268,8 @@ tenants_by_uid(struct tenants *ts, uint32_t uid, struct err *err)
 	if (t != NULL)
 		return (t);
 	if (ts->cfg->local_auto && (why = tenants_refused(ts, NULL)) == NULL)
-		return (auto_add(ts, uid, err));
+		return (auto_check(ts, uid, err) == -1 ? NULL :
+		    auto_add(ts, uid, err));
 	if (ts->cfg->local_auto) {
 		(void)err_set(err, ERR_UNKNOWN_TENANT, "uid %" PRIu32 " is no "
 		    "tenant of this host, and none is made while the file of "

@@ -64,4 +64,34 @@ release
 check 'when they are gone, so are others' \
     as_uid 4254 timeout 20 "$BIN/errand" info
 
+# --- users who are not as many ---
+
+# One who has 65536 user ids is one user: with them he would have as many tenants,
+# and an operator could make none.
+if unshare -m --propagation private true 2>/dev/null && [ -e /etc/subuid ]; then
+	stop_daemon
+	mkdir "$T/bin"
+	for p in errand errandctl errand-snapshot errand-exec errand-store; do
+		ln -s "$BIN/$p" "$T/bin/$p"
+	done
+	echo 'somebody:100000:65536' >"$T/subuid"
+	cat >"$T/bin/errandd" <<-END
+	#!/bin/sh
+	exec unshare -m --propagation private sh -c 'mount --bind "$T/subuid" \
+	    /etc/subuid && exec "$BIN/errandd" "\$@"' errandd "\$@"
+	END
+	chmod 755 "$T/bin/errandd"
+	BIN=$T/bin
+	start_daemon
+	as_uid 165535 "$BIN/errand" info >"$T/out" 2>"$T/err"
+	like "$? $(cat "$T/err")" '^1 .*uid 165535 .* gives to somebody' \
+	    'a subordinate user id becomes no tenant'
+	is "$(errandctl tenant list | grep -c u165535)" 0 'none is made'
+	check 'the next user id does' as_uid 165536 "$BIN/errand" info
+	errandctl tenant add sub --uid 165535 >/dev/null
+	check 'an operator can make it one' as_uid 165535 "$BIN/errand" info
+else
+	skip 4 'needs /etc/subuid and a root that is a mount'
+fi
+
 done_testing

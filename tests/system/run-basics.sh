@@ -306,6 +306,9 @@ is "$(errand diff last | wc -l)" 2 'names stay on their lines'
 is "$(errand diff last | tr -dc '\033' | wc -c)" 0 'and are escaped (ESC-A1)'
 is "$(errand diff -z last | tr '\0' '\n' | head -n 1)" 'A d/new' 'or raw with -z'
 is "$(errand diff --json last | "$TOOLS/jget" op | tr -d '\n')" AA 'diff --json'
+errand -q -- touch "$(printf 'c\302\2332J\342\200\256')"
+is "$(errand diff --json last | LC_ALL=C tr -dc '\200-\377' | wc -c)" 0 \
+    'and JSON commands no terminal (ESC-A1)'
 errand -q -- sh -c 'touch .wh.keep .wh..wh..opq'
 is "$(errand diff last)" "A .wh..wh..opq${NL}A .wh.keep" 'no name is special (CAP-A5)'
 errand -q -- mkdir -p newdir/empty

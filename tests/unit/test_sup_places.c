@@ -40,6 +40,7 @@ setup(void **state)
 	cfg.state_dir = dir;
 	cfg.tenants_dir = tdir;
 	cfg.tenant_uids = (struct uid_range){ 60000, 60099 };
+	cfg.worker_uids = (struct uid_range){ 50000, 50099 };
 	cfg.local_auto = 1;
 	nheld = 0;
 	if ((state_fd = open(dir, O_RDONLY | O_DIRECTORY)) == -1 ||

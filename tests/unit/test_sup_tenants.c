@@ -5,11 +5,13 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "lib/log.h"
 #include "sup_capture.h"
+#include "supervisor/subuids.h"
 #include "supervisor/tenants.h"
 #include "supervisor/tenants_limits.h"
 
@@ -32,6 +34,7 @@ setup(void **state)
 	memset(&cfg, 0, sizeof(cfg));
 	cfg.state_dir = dir;
 	cfg.tenants_dir = tdir;
+	cfg.worker_uids = (struct uid_range){ 50000, 50009 };
 	cfg.tenant_uids = (struct uid_range){ 60000, 60009 };
 	cfg.tenant_slots = 3;
 	cfg.defaults.memory = 1000;
@@ -112,6 +115,69 @@ test_add(void **state)
 	assert_ptr_equal(tenants_by_id(ts, 2), b);
 	assert_ptr_equal(tenants_after(ts, 1), b);
 	assert_null(tenants_after(ts, 2));
+	tenants_close(ts);
+}
+
+/* Ids that somebody has by the thousand are none of his, and no tenants. */
+static void
+test_subuids(void **state)
+{
+	char path[160], who[8];
+	struct tenants *ts;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(mkdir(tdir, 0700), 0);
+	put("subuid", "wrong\nx:1\n:\nalicealice:1000:10\n"
+	    "bob:4294967295:99999999999\nlast:7:1");
+	snprintf(path, sizeof(path), "%s/subuid", tdir);
+	assert_int_equal(subuids_owner(path, 999, who, sizeof(who)), 0);
+	assert_int_equal(subuids_owner(path, 1000, who, sizeof(who)), 1);
+	assert_string_equal(who, "aliceal");
+	assert_int_equal(subuids_owner(path, 1009, who, sizeof(who)), 1);
+	assert_int_equal(subuids_owner(path, 1010, who, sizeof(who)), 0);
+	assert_int_equal(subuids_owner(path, UINT32_MAX, who, sizeof(who)), 1);
+	assert_string_equal(who, "bob");
+	assert_int_equal(subuids_owner(path, 7, who, sizeof(who)), 1);
+	assert_int_equal(subuids_owner("/nowhere", 7, who, sizeof(who)), 0);
+	assert_int_equal(unlink(path), 0);
+
+	cfg.local_auto = 1;
+	assert_non_null(ts = tenants_open(&cfg, state_fd));
+	assert_null(tenants_by_uid(ts, 50000, &err));
+	assert_int_equal(err.code, ERR_UNKNOWN_TENANT);
+	assert_null(tenants_by_uid(ts, 60009, &err));
+	assert_non_null(tenants_by_uid(ts, 49999, &err));
+	tenants_close(ts);
+}
+
+/* Those who come leave room for those an operator makes. */
+static void
+test_automatic_most(void **state)
+{
+	struct tenants *ts;
+	struct err err;
+	char name[16];
+	uint32_t i;
+
+	(void)state;
+	assert_int_equal(mkdir(tdir, 0700), 0);
+	cfg.local_auto = 1;
+	cfg.tenant_uids.last = 69999;
+	for (i = 1; i <= LIMIT_TENANTS / 2; i++) {
+		char text[160];
+
+		snprintf(name, sizeof(name), "u%u.conf", i);
+		snprintf(text, sizeof(text), "id = %u\nuids = {%u}\n"
+		    "host_uid = %u\nautomatic = true\n", i, i, 60000 + i);
+		put(name, text);
+	}
+	assert_non_null(ts = tenants_open(&cfg, state_fd));
+	assert_null(tenants_by_uid(ts, 9999, &err));
+	assert_int_equal(err.code, ERR_LIMIT);
+	assert_non_null(tenants_by_uid(ts, 1, &err));
+	assert_non_null(add(ts, "made", 9999, &err));
+	assert_non_null(tenants_by_uid(ts, 9999, &err));
 	tenants_close(ts);
 }
 
@@ -338,7 +404,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_add), T(test_never_again), T(test_range_full),
+		T(test_add), T(test_subuids), T(test_automatic_most),
+		T(test_never_again), T(test_range_full),
 		T(test_auto), T(test_files), T(test_limits), T(test_range),
 	};
 

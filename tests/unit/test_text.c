@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -214,6 +215,29 @@ test_escape_invalid(void **state)
 }
 
 static void
+assert_json(const char *in, const char *want)
+{
+	char *got = text_json(in, strlen(in));
+
+	assert_non_null(got);
+	assert_string_equal(got, want);
+	free(got);
+}
+
+/* JSON that is shown says the same, and commands no terminal. */
+static void
+test_json(void **state)
+{
+
+	(void)state;
+	assert_json("", "");
+	assert_json("{\"a\\n\":\"gr\xc3\xbc\xf0\x9f\x98\x80\\u001b\"}",
+	    "{\"a\\n\":\"gr\xc3\xbc\xf0\x9f\x98\x80\\u001b\"}");
+	assert_json("\"\x7f\xc2\x9b\xd8\x9c\xe2\x80\xae\"",
+	    "\"\\u007f\\u009b\\u061c\\u202e\"");
+}
+
+static void
 test_escape_room(void **state)
 {
 	char out[8];
@@ -326,6 +350,7 @@ main(void)
 		cmocka_unit_test(test_escape),
 		cmocka_unit_test(test_escape_invalid),
 		cmocka_unit_test(test_escape_room),
+		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_utf8),
 		cmocka_unit_test(test_quote),
 		cmocka_unit_test(test_for_people),
