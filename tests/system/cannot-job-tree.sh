@@ -1,7 +1,7 @@
 #!/bin/sh
 # What a job leaves in its workspace is data: links are never followed, what
 # looks like the overlay's own marks is not believed, and whatever cannot be
-# kept is said.
+# kept is said.  TREE_OPTS are options of run.
 # shellcheck disable=SC2016,SC2154
 
 . "$(dirname "$0")/../lib.sh"
@@ -28,7 +28,8 @@ field() {
 
 # run COMMAND: a job in the tree; sets rc, err and diff
 run() {
-	timeout 120 "$BIN/errand" run --include-all -C . -- sh -c "$1" \
+	# shellcheck disable=SC2086
+	timeout 120 "$BIN/errand" run --include-all -C . ${TREE_OPTS-} -- sh -c "$1" \
 	    >"$T/out" 2>"$T/err" </dev/null
 	rc=$?
 	err=$(cat "$T/err")
@@ -125,6 +126,12 @@ is "$(LC_ALL=C grep -c "$(printf '[\001-\010\013-\037\177]')" "$T/diff")" 0 \
     "names: none does anything to a terminal"
 fine names
 
+long=$(printf '%0255d' 0)
+run "mkdir $long && echo long >$long/$long"
+whole "names of 255 bytes"
+is "$(cat "$T/got/$long/$long")" long "long: with their content"
+fine long
+
 run 'mkdir .git sub .GIT; echo "[core]" >.git/config; echo >.GIT/config
     mkdir sub/.git; echo >sub/.git/config; echo >sub/kept'
 is "$rc" 0 "a job may write .git"
@@ -146,6 +153,20 @@ case $rc in
 esac
 fine deeper
 
+# What is written goes on until it is killed: what is collected is one state of
+# each file, whose content and length belong together.
+run '(setsid sh -c "while :; do printf %0100d 0; done >>grow" >/dev/null 2>&1 &)
+    (setsid python3 -c "
+while 1:
+	open(\"shrink\", \"w\").write(\"x\" * 1000000); open(\"shrink\", \"w\")
+" >/dev/null 2>&1 &)
+    until [ -s grow ] && [ -e shrink ]; do :; done; exit 0'
+whole "files that grow and shrink to the end"
+is "$(($(wc -c <"$T/got/grow") > 0)):$(tr -d 0 <"$T/got/grow" | wc -c)" 1:0 \
+    "grow: with what had been written"
+is "$(tr -d x <"$T/got/shrink" | wc -c)" 0 "shrink: with nothing else"
+fine growing
+
 # --- modes ---
 
 run 'mkdir -p closed/in; echo hidden >closed/in/file; echo f >unreadable
@@ -159,6 +180,13 @@ like "$diff" '^C dir/sub$' "closed: a directory of the tree"
 like "$diff" '^A search/f$' "closed: directories without names"
 is "$(printf '%s\n' "$diff" | grep -c '^D')" 0 "closed: nothing has gone"
 fine closed
+
+run 'mkdir fixed; echo f >fixed/f; echo a >only; for f in fixed/f fixed only; do
+    chattr +i "$f" && echo "fixed $f"; chattr +a "$f" && echo "only $f"; done 2>/dev/null
+    rm -r fixed; mkdir fixed; echo g >fixed/f'
+whole "no file can be made to stay"
+is "$(cat "$T/out" "$T/got/fixed/f")" g "fixed: no flag was set"
+fine fixed
 
 run 'mkdir s; cp /bin/true s/setuid; chmod 7755 s/setuid; chmod 3777 s
     chmod 4644 x'

@@ -409,6 +409,27 @@ do_deep(char **a)
 	return (0);
 }
 
+/* So many empty files, a thousand to a directory. */
+static int
+do_many(char **a)
+{
+	int i, n = atoi(a[0]), fd, dir = -1;
+	char name[16];
+
+	for (i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "d%d", i / 1000);
+		if (i % 1000 == 0 && ((dir != -1 && close(dir) == -1) ||
+		    mkdir(name, 0755) == -1 ||
+		    (dir = open(name, O_RDONLY)) == -1))
+			err(1, "%s", name);
+		snprintf(name, sizeof(name), "f%d", i);
+		if ((fd = openat(dir, name, O_WRONLY | O_CREAT, 0644)) == -1)
+			err(1, "%s", name);
+		close(fd);
+	}
+	return (0);
+}
+
 static int
 do_fill(char **a)
 {
@@ -478,7 +499,8 @@ static const struct command {
 	{ "calls", 0, do_calls }, { "fds", 0, do_fds },
 	{ "trace", 0, do_trace }, { "core", 0, do_core },
 	{ "xattr", 1, do_xattr }, { "names", 1, do_names },
-	{ "deep", 1, do_deep }, { "fill", 1, do_fill },
+	{ "deep", 1, do_deep }, { "many", 1, do_many },
+	{ "fill", 1, do_fill },
 	{ "forks", 1, do_forks }, { "abstract", 1, do_abstract },
 	{ "stubborn", 0, do_stubborn },
 };
