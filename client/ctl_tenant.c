@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <pwd.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,34 +15,53 @@
 #include "lib/text.h"
 #include "out.h"
 
-enum {
-	OPT_UID = 256, OPT_SLOTS, OPT_CPUS, OPT_MEMORY, OPT_PIDS, OPT_DISK,
-	OPT_STORE, OPT_OBJECTS, OPT_JOBS, OPT_LOGS, OPT_KEEP,
-	OPT_CACHE_SIZE, OPT_CACHE_TOTAL, OPT_TIMEOUT, OPT_CPU_TIME, OPT_LOG,
-	OPT_CHANGES, OPT_NET
+/* What an option's argument is, and where it goes. */
+enum kind { USER, NUMBER, COUNT, CPUS, SIZE, DURATION, NET };
+
+static const char *const wanted[] = {
+	[USER] = "there is no such user, or there are too many",
+	[NUMBER] = "write a whole number",
+	[COUNT] = "write a whole number",
+	[CPUS] = "write a number of processors, for instance 2 or 1.5",
+	[SIZE] = "write a size, for instance 512M or 2G",
+	[DURATION] = "write a duration, for instance 90s, 10m or 2h",
+	[NET] = "write none or host",
 };
 
-static const struct option longs[] = {
-	{ "uid", required_argument, NULL, OPT_UID },
-	{ "slots", required_argument, NULL, OPT_SLOTS },
-	{ "cpus", required_argument, NULL, OPT_CPUS },
-	{ "memory", required_argument, NULL, OPT_MEMORY },
-	{ "pids", required_argument, NULL, OPT_PIDS },
-	{ "disk", required_argument, NULL, OPT_DISK },
-	{ "store", required_argument, NULL, OPT_STORE },
-	{ "objects", required_argument, NULL, OPT_OBJECTS },
-	{ "jobs", required_argument, NULL, OPT_JOBS },
-	{ "logs", required_argument, NULL, OPT_LOGS },
-	{ "keep", required_argument, NULL, OPT_KEEP },
-	{ "cache-size", required_argument, NULL, OPT_CACHE_SIZE },
-	{ "cache-total", required_argument, NULL, OPT_CACHE_TOTAL },
-	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
-	{ "cpu-time", required_argument, NULL, OPT_CPU_TIME },
-	{ "log", required_argument, NULL, OPT_LOG },
-	{ "changes", required_argument, NULL, OPT_CHANGES },
-	{ "net", required_argument, NULL, OPT_NET },
-	{ NULL, 0, NULL, 0 }
+/* A member's place, which does not compile if it is of another width. */
+#define AT(member, width) (offsetof(struct tenant_info, member) + \
+	0 * sizeof(char[sizeof(((struct tenant_info *)0)->member) == \
+	(width) ? 1 : -1]))
+#define AT32(member)    AT(member, 4)
+#define AT64(member)    AT(member, 8)
+
+static const struct opt {
+	const char *name;
+	uint32_t field;         /* TENANT_...: for a SET */
+	enum kind kind;
+	size_t at;
+} opts[] = {
+	{ "uid", TENANT_UIDS, USER, 0 },
+	{ "slots", TENANT_SLOTS, NUMBER, AT32(slots) },
+	{ "cpus", TENANT_CPUS, CPUS, AT32(limits.cpus_milli) },
+	{ "memory", TENANT_MEMORY, SIZE, AT64(limits.memory) },
+	{ "pids", TENANT_PIDS, NUMBER, AT32(limits.pids) },
+	{ "disk", TENANT_DISK, SIZE, AT64(limits.disk) },
+	{ "store", TENANT_STORE, SIZE, AT64(store_bytes) },
+	{ "objects", TENANT_OBJECTS, COUNT, AT64(store_objects) },
+	{ "jobs", TENANT_JOBS, COUNT, AT64(jobs) },
+	{ "logs", TENANT_LOGS, SIZE, AT64(log_bytes) },
+	{ "keep", TENANT_KEEP, DURATION, AT64(keep_us) },
+	{ "cache-size", TENANT_CACHE_SIZE, SIZE, AT64(cache_size) },
+	{ "cache-total", TENANT_CACHE_TOTAL, SIZE, AT64(cache_total) },
+	{ "timeout", TENANT_TIMEOUT, DURATION, AT64(limits.runtime_us) },
+	{ "cpu-time", TENANT_CPU_TIME, DURATION, AT64(limits.cpu_us) },
+	{ "log", TENANT_LOG, SIZE, AT64(limits.log_bytes) },
+	{ "changes", TENANT_CHANGES, COUNT, AT64(limits.changes) },
+	{ "net", TENANT_NET, NET, 0 },
 };
+#define NOPTS   (sizeof(opts) / sizeof(opts[0]))
+#define FIRST   256             /* what getopt says for the first of them */
 
 static json_t *
 tenant_json(const struct tenant_info *t)
@@ -137,28 +157,6 @@ number(const char *text, uint32_t *out)
 	return (0);
 }
 
-/* What was wrong with an option's argument, and what to write. */
-static int
-bad_argument(const char *verb, int opt, const char *arg)
-{
-	const char *how = opt == OPT_CPUS ? "write a number of processors, "
-	    "for instance 2 or 1.5" : opt == OPT_KEEP || opt == OPT_TIMEOUT ||
-	    opt == OPT_CPU_TIME ? "write a duration, for instance 90s, 10m or 2h" :
-	    opt == OPT_NET ? "write none or host" : opt == OPT_UID ?
-	    "there is no such user, or there are too many" :
-	    opt == OPT_MEMORY || opt == OPT_DISK || opt == OPT_STORE ||
-	    opt == OPT_LOGS || opt == OPT_LOG || opt == OPT_CACHE_SIZE ||
-	    opt == OPT_CACHE_TOTAL ? "write a size, for instance 512M or 2G" :
-	    "write a whole number";
-	size_t i;
-
-	for (i = 0; longs[i].name != NULL; i++)
-		if (longs[i].val == opt)
-			return (out_usage("tenant %s: --%s %s: %s", verb,
-			    longs[i].name, arg, how));
-	return (out_usage("tenant %s: that option is not valid here", verb));
-}
-
 /* A number, or the name of a local user. */
 static int
 add_uid(struct tenant_info *t, const char *arg)
@@ -190,79 +188,55 @@ count(const char *text, uint64_t *out)
 }
 
 static int
-take_option(struct tenant_info *t, int opt, const char *arg)
+take(struct tenant_info *t, const struct opt *opt, const char *arg)
 {
-	switch (opt) {
-	case OPT_UID:
+	void *to = (uint8_t *)t + opt->at;
+
+	switch (opt->kind) {
+	case USER:
 		return (add_uid(t, arg));
-	case OPT_SLOTS:
-		return (number(arg, &t->slots));
-	case OPT_CPUS:
-		return (text_cpus(arg, &t->limits.cpus_milli));
-	case OPT_MEMORY:
-		return (text_size(arg, &t->limits.memory));
-	case OPT_PIDS:
-		return (number(arg, &t->limits.pids));
-	case OPT_DISK:
-		return (text_size(arg, &t->limits.disk));
-	case OPT_STORE:
-		return (text_size(arg, &t->store_bytes));
-	case OPT_OBJECTS:
-		return (count(arg, &t->store_objects));
-	case OPT_JOBS:
-		return (count(arg, &t->jobs));
-	case OPT_LOGS:
-		return (text_size(arg, &t->log_bytes));
-	case OPT_KEEP:
-		return (text_duration(arg, &t->keep_us));
-	case OPT_CACHE_SIZE:
-		return (text_size(arg, &t->cache_size));
-	case OPT_CACHE_TOTAL:
-		return (text_size(arg, &t->cache_total));
-	case OPT_TIMEOUT:
-		return (text_duration(arg, &t->limits.runtime_us));
-	case OPT_CPU_TIME:
-		return (text_duration(arg, &t->limits.cpu_us));
-	case OPT_LOG:
-		return (text_size(arg, &t->limits.log_bytes));
-	case OPT_CHANGES:
-		return (count(arg, &t->limits.changes));
-	case OPT_NET:
+	case NUMBER:
+		return (number(arg, to));
+	case COUNT:
+		return (count(arg, to));
+	case CPUS:
+		return (text_cpus(arg, to));
+	case SIZE:
+		return (text_size(arg, to));
+	case DURATION:
+		return (text_duration(arg, to));
+	case NET:
 		t->net_host = strcmp(arg, "host") == 0;
 		return (t->net_host || strcmp(arg, "none") == 0 ? 0 : -1);
-	default:
-		return (-1);
 	}
+	return (-1);
 }
 
-/* And which field it is, for a SET. */
+/* The options of ${verb}; after them is ${optind}.  0, or what to exit with. */
 static int
-set_option(struct tenant_info *t, int opt, const char *arg)
+options(const char *verb, int argc, char **argv, struct tenant_info *t)
 {
-	static const uint32_t fields[] = {
-		[OPT_UID - OPT_UID] = TENANT_UIDS,
-		[OPT_SLOTS - OPT_UID] = TENANT_SLOTS,
-		[OPT_CPUS - OPT_UID] = TENANT_CPUS,
-		[OPT_MEMORY - OPT_UID] = TENANT_MEMORY,
-		[OPT_PIDS - OPT_UID] = TENANT_PIDS,
-		[OPT_DISK - OPT_UID] = TENANT_DISK,
-		[OPT_STORE - OPT_UID] = TENANT_STORE,
-		[OPT_OBJECTS - OPT_UID] = TENANT_OBJECTS,
-		[OPT_JOBS - OPT_UID] = TENANT_JOBS,
-		[OPT_LOGS - OPT_UID] = TENANT_LOGS,
-		[OPT_KEEP - OPT_UID] = TENANT_KEEP,
-		[OPT_CACHE_SIZE - OPT_UID] = TENANT_CACHE_SIZE,
-		[OPT_CACHE_TOTAL - OPT_UID] = TENANT_CACHE_TOTAL,
-		[OPT_TIMEOUT - OPT_UID] = TENANT_TIMEOUT,
-		[OPT_CPU_TIME - OPT_UID] = TENANT_CPU_TIME,
-		[OPT_LOG - OPT_UID] = TENANT_LOG,
-		[OPT_CHANGES - OPT_UID] = TENANT_CHANGES,
-		[OPT_NET - OPT_UID] = TENANT_NET,
-	};
+	struct option longs[NOPTS + 1] = { { 0 } };
+	const struct opt *opt;
+	size_t i;
+	int c;
 
-	if (take_option(t, opt, arg) == -1)
-		return (-1);
-	t->given |= fields[opt - OPT_UID];
+	for (i = 0; i < NOPTS; i++) {
+		longs[i].name = opts[i].name;
+		longs[i].has_arg = required_argument;
+		longs[i].val = FIRST + (int)i;
+	}
+	optind = 0;     /* afresh: main took its own with "+" */
+	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+		if (c < FIRST || strcmp(verb, "show") == 0)
+			return (out_usage("tenant %s: that option is not "
+			    "valid here", verb));
+		opt = &opts[c - FIRST];
+		if (take(t, opt, optarg) == -1)
+			return (out_usage("tenant %s: --%s %s: %s", verb,
+			    opt->name, optarg, wanted[opt->kind]));
+		t->given |= opt->field;
+	}
 	return (0);
 }
 
@@ -308,18 +282,13 @@ static int
 named(struct session *s, int argc, char **argv, struct client_open *o,
     struct client_reply *r)
 {
-	int c, rc;
+	int rc;
 
 	o->admin = strcmp(argv[0], "add") == 0 ? SNAP_ADMIN_TENANT_ADD :
 	    strcmp(argv[0], "set") == 0 ? SNAP_ADMIN_TENANT_SET :
 	    SNAP_ADMIN_TENANT_SHOW;
-	optind = 0;     /* afresh: main took its own with "+" */
-	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1)
-		if (o->admin == SNAP_ADMIN_TENANT_SHOW || c == '?')
-			return (out_usage("tenant %s: that option is not "
-			    "valid here", argv[0]));
-		else if (set_option(&o->tenant, c, optarg) == -1)
-			return (bad_argument(argv[0], c, optarg));
+	if ((rc = options(argv[0], argc, argv, &o->tenant)) != 0)
+		return (rc);
 	if (argc - optind != 1)
 		return (out_usage("tenant %s needs one NAME", argv[0]));
 	if (!text_tenant_valid(argv[optind]))
