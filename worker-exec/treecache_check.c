@@ -21,7 +21,8 @@
  * kernel notes when; and nobody but it sets that time.  Laid out once and never
  * written to, nothing in a tree has changed since the time that is in its mark.
  * Which entries are looked at is drawn anew each time, so that in a tree that
- * has more of them each has its turn.
+ * has more of them each has its turn; but not what a directory has behind its
+ * first NAMES, as the kernel lists them: to list 10,000 takes milliseconds.
  */
 #define LOOKS           512     /* entries at each use: half a millisecond */
 #define NAMES           1024    /* of one directory, from which is drawn */
@@ -57,30 +58,33 @@ names_free(struct names *l)
 		free(l->name[--l->n]);
 }
 
-/* The names in a directory (taken), in any order.  0, or -1 with errno. */
-static int
+/*
+ * The first names of a directory (taken), in any order.  Fewer, or none, when
+ * there is no memory: that is no change.
+ */
+static void
 names_read(struct check *c, int fd, struct names *l)
 {
 	struct dirent *e;
+	char *name;
 	size_t at;
 	DIR *d;
 
 	l->n = 0;
 	if ((d = fdopendir(fd)) == NULL) {
 		io_close(&fd);
-		return (-1);
+		return;
 	}
 	while (l->n < NAMES && (e = readdir(d)) != NULL) {
 		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
 			continue;
-		at = (size_t)draw(c, l->n + 1);
-		l->name[l->n] = l->name[at];
-		if ((l->name[at] = strdup(e->d_name)) == NULL)
+		if ((name = strdup(e->d_name)) == NULL)
 			break;
-		l->n++;
+		at = (size_t)draw(c, l->n + 1);
+		l->name[l->n++] = l->name[at];
+		l->name[at] = name;
 	}
 	closedir(d);
-	return (0);
 }
 
 static int look_in(struct check *, int);
@@ -124,7 +128,7 @@ look_in(struct check *c, int fd)
 		io_close(&fd);
 		goto done;
 	}
-	rc = names_read(c, fd, l);
+	names_read(c, fd, l);
 	for (i = 0; rc == 0 && i < l->n && c->left > 0; i++)
 		rc = look(c, dir, l->name[i]);
 	names_free(l);
