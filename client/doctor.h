@@ -34,7 +34,7 @@ void doctor_loop(struct doctor_answer *);
 void doctor_ids(struct doctor_answer *);
 void doctor_state(struct doctor_answer *);
 
-/* doctor_share.c: do so many jobs find what the kernel counts for all of them? */
+/* doctor_share.c: do so many jobs find what the kernel counts for all? */
 void doctor_inotify(unsigned int, struct doctor_answer *);
 
 /* Say what was found; the second string mends it. */

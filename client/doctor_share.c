@@ -2,6 +2,7 @@
  * What the kernel counts for all jobs together.  Reads /proc/sys only.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -20,46 +21,51 @@ static const struct share {
 	    "fs.inotify.max_user_watches", SANDBOX_INOTIFY_WATCHES },
 };
 
-static unsigned long
-setting(const char *path)
+/* What it is set to: 0, or -1 where this kernel has no such thing. */
+static int
+setting(const char *path, unsigned long *n)
 {
-	unsigned long n;
 	uint8_t *buf;
 	size_t len;
 
 	if (io_file_read(AT_FDCWD, path, 64, &buf, &len) == -1)
-		return (0);
-	n = strtoul((const char *)buf, NULL, 10);
+		return (-1);
+	*n = strtoul((const char *)buf, NULL, 10);
 	free(buf);
-	return (n);
+	return (0);
+}
+
+static void
+too_few(const struct share *s, unsigned long set, unsigned int slots,
+    struct doctor_answer *a)
+{
+	char mend[200];
+
+	(void)snprintf(mend, sizeof(mend), "sysctl -w %s=%lu, and the same "
+	    "line in /etc/sysctl.d; or fewer slots", s->name,
+	    slots * s->least);
+	doctor_say(a, DOCTOR_LESS, mend, "%s=%lu is enough for %lu jobs with "
+	    "the %lu that each may take, and there are %u slots", s->name, set,
+	    set / s->least, s->least, slots);
 }
 
 void
 doctor_inotify(unsigned int slots, struct doctor_answer *a)
 {
-	unsigned long n, fits = 0;
-	char mend[200];
+	unsigned long set, fits = ULONG_MAX;
 	size_t i;
 
 	for (i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
-		if ((n = setting(shares[i].path)) == 0)
+		if (setting(shares[i].path, &set) == -1)
 			continue;
-		n /= shares[i].least;
-		if (n < slots) {
-			(void)snprintf(mend, sizeof(mend), "sysctl -w %s=%lu, "
-			    "and the same line in /etc/sysctl.d; or fewer "
-			    "slots", shares[i].name, slots * shares[i].least);
-			doctor_say(a, DOCTOR_LESS, mend, "%s=%lu is enough "
-			    "for %lu jobs with the %lu that each may take, "
-			    "and there are %u slots", shares[i].name,
-			    setting(shares[i].path), n, shares[i].least,
-			    slots);
+		if (set / shares[i].least < slots) {
+			too_few(&shares[i], set, slots, a);
 			return;
 		}
-		if (fits == 0 || n < fits)
-			fits = n;
+		if (set / shares[i].least < fits)
+			fits = set / shares[i].least;
 	}
-	if (fits == 0)
+	if (fits == ULONG_MAX)
 		doctor_say(a, DOCTOR_OK, "", "there is none here");
 	else
 		doctor_say(a, DOCTOR_OK, "", "enough for %lu jobs at once, of "
