@@ -2,22 +2,18 @@
  * The index file: transactions, keys and values as bytes.  Alone knows LMDB;
  * what the bytes mean is in index_obj.c, index_job.c and seg*.c.
  */
-#include <sys/stat.h>
-#include <sys/statvfs.h>
-
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <lmdb.h>
 
 #include "index.h"
+#include "index_file.h"
+#include "index_format.h"
 #include "lib/crash.h"
 #include "lib/io.h"
-#include "lib/le.h"
 #include "lib/log.h"
 #include "segs.h"
 #include "stint.h"
@@ -28,12 +24,6 @@
 /* A commit flushes the pages, and then the one that names them. */
 #define COMMIT_FLUSHES  2
 
-/* Pages at the end of the file that may never have been written. */
-#define UNWRITTEN_MAX   64
-
-/* Less than this many free bytes is a full disk. */
-#define FULL_BELOW      (256ULL * 1024)
-
 struct ix {
 	MDB_env *env;
 	MDB_dbi dbi[IX__MAX];
@@ -42,7 +32,7 @@ struct ix {
 	int reading;
 	int full;               /* the map could not be made larger */
 	int fresh;
-	int dirfd;              /* of the index directory */
+	int dirfd;              /* see index_file.h */
 	uint64_t map;
 	uint64_t page;
 	uint64_t commits;
@@ -70,16 +60,6 @@ static const char *const db_names[IX__MAX] = {
 	[IX_BLOCK] = "block",
 };
 
-static int
-disk_full(const struct ix *ix)
-{
-	struct statvfs vfs;
-
-	if (fstatvfs(ix->dirfd, &vfs) == -1)
-		return (0);
-	return ((uint64_t)vfs.f_bavail * vfs.f_frsize < FULL_BELOW);
-}
-
 /*
  * What LMDB says, in our words.  It reports a short write, which is what a
  * full disk gives, as EIO: so look before calling the disk broken.
@@ -103,7 +83,7 @@ translate(const struct ix *ix, int rc)
 	case EDQUOT:
 		return (ENOSPC);
 	case EIO:
-		return (disk_full(ix) ? ENOSPC : EIO);
+		return (ix_file_disk_full(ix->dirfd) ? ENOSPC : EIO);
 	default:
 		return (rc > 0 ? rc : EIO);
 	}
@@ -135,43 +115,6 @@ static MDB_txn *
 txn_of(const struct ix *ix)
 {
 	return (ix->wtxn != NULL ? ix->wtxn : ix->rtxn);
-}
-
-/* Write the format of a new index, or compare that of an old one. */
-static int
-format_check(struct ix *ix)
-{
-	uint8_t mine[4];
-	const void *v;
-	size_t len;
-
-	if (ix_get(ix, IX_META, "format", 6, &v, &len) == -1) {
-		if (errno != ENOENT)
-			return (-1);
-		ix->fresh = 1;
-		le_put32(mine, IX_FORMAT);
-		return (ix_put(ix, IX_META, "format", 6, mine, sizeof(mine)));
-	}
-	if (len != sizeof(mine) || le_get32(v) == 0) {
-		log_warnx("index: its format cannot be told");
-		errno = EUCLEAN;
-		return (-1);
-	}
-	if (le_get32(v) < IX_FORMAT) {
-		/* What format 1 has is read as it is; entries get longer. */
-		log_info("index: format %" PRIu32 " becomes %d", le_get32(v),
-		    IX_FORMAT);
-		le_put32(mine, IX_FORMAT);
-		return (ix_put(ix, IX_META, "format", 6, mine, sizeof(mine)));
-	}
-	if (le_get32(v) > IX_FORMAT) {
-		log_warnx("index: format %" PRIu32 " is newer than this "
-		    "program's %d; install the newer version again",
-		    le_get32(v), IX_FORMAT);
-		errno = EPROTONOSUPPORT;
-		return (-1);
-	}
-	return (0);
 }
 
 /* The transaction that all reading uses, parked. */
@@ -234,7 +177,9 @@ open_dbs(struct ix *ix)
 		if (done(ix, db_names[i], mdb_dbi_open(ix->wtxn, db_names[i],
 		    MDB_CREATE, &ix->dbi[i])) == -1)
 			goto err0;
-		if (i == IX_META && format_check(ix) == -1)
+		if (i != IX_META)
+			continue;
+		if ((ix->fresh = ix_format_check(ix)) == -1)
 			goto err0;
 	}
 	return (commit(ix));
@@ -243,85 +188,6 @@ err0:
 	err = errno;
 	ix_abort(ix);
 	errno = err;
-	return (-1);
-}
-
-/* LMDB never flushes the directory that its files are in. */
-static int
-sync_dirs(struct ix *ix, int parent)
-{
-	ix->flushes += 2;
-	if (MUTANT("no-index-dir-sync"))
-		return (0);
-	if (fsync(ix->dirfd) == -1 || fsync(parent) == -1) {
-		log_warn("index: its directory cannot be flushed");
-		return (-1);
-	}
-	return (0);
-}
-
-static int
-make_dir(struct ix *ix, int parent, const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	const char *name = slash != NULL ? slash + 1 : path;
-
-	if (mkdirat(parent, name, 0700) == -1 && errno != EEXIST)
-		goto err0;
-	ix->dirfd = openat(parent, name, O_RDONLY | O_DIRECTORY |
-	    O_CLOEXEC | O_NOFOLLOW);
-	if (ix->dirfd == -1)
-		goto err0;
-	return (0);
-
-err0:
-	log_warn("directory index cannot be opened");
-	return (-1);
-}
-
-/*
- * Give the file the pages that it lacks at its end.  Read as zeros, they are
- * no pages for LMDB, which says so should one of them be in use.
- */
-static int
-lengthen(const struct ix *ix, uint64_t want)
-{
-	int fd, rc;
-
-	if ((fd = openat(ix->dirfd, "data.mdb", O_WRONLY | O_CLOEXEC |
-	    O_NOFOLLOW)) == -1)
-		return (-1);
-	rc = ftruncate(fd, (off_t)want);
-	io_close(&fd);
-	return (rc);
-}
-
-/*
- * Pages that the file should have and has not would end the process.  A few at
- * its end may never have been written: LMDB gives numbers to pages that a
- * transaction takes and frees again.  More were cut off.
- */
-static int
-whole(const struct ix *ix, const MDB_envinfo *info)
-{
-	const uint64_t want = (info->me_last_pgno + 1) * ix->page;
-	struct stat sb;
-
-	if (fstatat(ix->dirfd, "data.mdb", &sb, AT_SYMLINK_NOFOLLOW) == -1) {
-		log_warn("index/data.mdb");
-		return (-1);
-	}
-	if ((uint64_t)sb.st_size >= want)
-		return (0);
-	if (want - (uint64_t)sb.st_size <= UNWRITTEN_MAX * ix->page) {
-		if (lengthen(ix, want) == 0)
-			return (0);
-		log_warn("index/data.mdb");
-		return (-1);
-	}
-	log_warnx("index: the file has %" PRIu64 " bytes and should have %"
-	    PRIu64, (uint64_t)sb.st_size, want);
-	errno = EUCLEAN;
 	return (-1);
 }
 
@@ -351,7 +217,8 @@ open_env(struct ix *ix, const char *path, uint64_t map)
 		log_info("index: cleared %d stale readers", dead);
 	ix->map = info.me_mapsize;
 	ix->page = st.ms_psize;
-	return (whole(ix, &info));
+	return (ix_file_whole(ix->dirfd, (info.me_last_pgno + 1) * ix->page,
+	    ix->page));
 
 err0:
 	return (done(ix, path, rc));
@@ -386,11 +253,11 @@ ix_open(int parent, const char *path, uint64_t map)
 		log_warn("index");
 		goto err0;
 	}
-	ix->dirfd = -1;
 	ix->maps = 1;
-	if (make_dir(ix, parent, path) == -1 ||
+	ix->flushes = IX_FILE_FLUSHES;
+	if ((ix->dirfd = ix_file_dir(parent, path)) == -1 ||
 	    open_env(ix, path, map) == -1 ||
-	    sync_dirs(ix, parent) == -1 ||
+	    ix_file_sync(ix->dirfd, parent) == -1 ||
 	    open_dbs(ix) == -1 ||
 	    make_reader(ix) == -1 || load_runs(ix) == -1)
 		goto err1;

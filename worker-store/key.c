@@ -71,24 +71,22 @@ hash_of(const uint8_t *key, uint8_t *hash)
 	    PACK_KEY_LEN, NULL, 0, NULL, person);
 }
 
-int
-key_check(struct ix *ix, const uint8_t *key)
+/*
+ * Has the index this hash?  1, or 0 when it has none yet; -1 with errno:
+ * EKEYREJECTED when it has another.
+ */
+static int
+noted(struct ix *ix, const uint8_t *hash)
 {
-	uint8_t hash[HASH_LEN];
 	const void *v;
 	size_t len;
-	int rc;
+	int rc = 1;
 
-	hash_of(key, hash);
 	if (ix_read(ix) == -1)
 		return (-1);
-	if ((rc = ix_get(ix, IX_META, "key", 3, &v, &len)) == -1)
+	if (ix_get(ix, IX_META, "key", 3, &v, &len) == -1)
 		rc = errno == ENOENT ? 0 : -1;
-	else if (len != sizeof(hash) || memcmp(v, hash, len) != 0) {
-		log_warnx("the file key is not the one that the index was "
-		    "made with: put that one back from a backup; if it is the "
-		    "index that is another store's, make it anew with "
-		    "\"errandctl store rebuild-index\"");
+	else if (len != HASH_LEN || memcmp(v, hash, HASH_LEN) != 0) {
 		errno = EKEYREJECTED;
 		rc = -1;
 	}
@@ -97,20 +95,29 @@ key_check(struct ix *ix, const uint8_t *key)
 }
 
 int
+key_check(struct ix *ix, const uint8_t *key)
+{
+	uint8_t hash[HASH_LEN];
+	int rc;
+
+	hash_of(key, hash);
+	if ((rc = noted(ix, hash)) == -1 && errno == EKEYREJECTED)
+		log_warnx("the file key is not the one that the index was "
+		    "made with: put that one back from a backup; if it is the "
+		    "index that is another store's, make it anew with "
+		    "\"errandctl store rebuild-index\"");
+	return (rc == -1 ? -1 : 0);
+}
+
+int
 key_note(struct ix *ix, const uint8_t *key)
 {
 	uint8_t hash[HASH_LEN];
-	const void *v;
-	size_t len;
 	int rc;
 
-	if (ix_read(ix) == -1)
-		return (-1);
-	rc = ix_get(ix, IX_META, "key", 3, &v, &len);
-	ix_read_end(ix);
-	if (rc == 0 || errno != ENOENT)
-		return (rc);
 	hash_of(key, hash);
+	if ((rc = noted(ix, hash)) != 0)
+		return (rc == -1 ? -1 : 0);
 	if (ix_write(ix, HASH_ROOM) == -1)
 		return (-1);
 	if (ix_put(ix, IX_META, "key", 3, hash, sizeof(hash)) == -1) {
