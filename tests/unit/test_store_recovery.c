@@ -687,6 +687,12 @@ on_small_disk(struct drv *d, const char *where)
 	assert_int_equal(drv_job(d, t, STORE_JOB_GET, job, &r),
 	    ERR_NOT_FOUND);
 	verify_job(d, t, 2);
+	/* It can be opened so. */
+	close(t);
+	drv_kill(d);
+	assert_int_equal(drv_start(d), 0);
+	t = drv_bind(d, T1, DRV_ALL);
+	verify_job(d, t, 2);
 	filler(d, 0);
 	assert_int_equal(drv_publish(d, T1, job, &root, &spec, &r), ERR_NONE);
 	assert_int_equal(r.m.u.ok.existed, 0);
