@@ -173,8 +173,8 @@ daemon_conf() {
 
 daemon_up() { errandctl status; }
 
-# start_daemon [LINE...]: with these lines added to its configuration, in the place
-# of what there is for their keys
+# start_daemon [LINE...]: with these lines added to its configuration, in the
+# place of what there is for their keys
 start_daemon() {
 	daemon_conf >"$T/errandd.conf"
 	for test_line; do
@@ -184,13 +184,18 @@ start_daemon() {
 	run_daemon
 }
 
-# run_daemon: (again) with the configuration there is
-run_daemon() {
+# launch_daemon: with the configuration there is, and not waited for
+launch_daemon() {
 	set --
 	[ "$(id -u)" -eq 0 ] || set -- --user
 	setsid "$BIN/errandd" "$@" -d -f "$T/errandd.conf" \
 	    >>"$T/errandd.log" 2>&1 </dev/null &
 	daemon_pid=$!
+}
+
+# run_daemon: (again) with the configuration there is
+run_daemon() {
+	launch_daemon
 	wait_for "${ERRAND_START_TIME:-20}" daemon_answers && daemon_up \
 	    >/dev/null 2>&1 && return 0
 	diag "the daemon did not start:"

@@ -91,8 +91,6 @@ stop_daemon
 # --- programs ---
 
 mkdir "$T/bin"
-user=
-[ "$(id -u)" -eq 0 ] || user=1
 for p in errand-snapshot errand-exec errand-store; do
 	cp "$BIN/$p" "$T/bin/"
 done
@@ -100,9 +98,7 @@ done
 for p in errand-snapshot errand-exec errand-store; do
 	mv "$T/bin/$p" "$T/bin/away"
 	: >"$T/errandd.log"
-	setsid "$BIN/errandd" -d -f "$T/errandd.conf" ${user:+--user} \
-	    >>"$T/errandd.log" 2>&1 </dev/null &
-	daemon_pid=$!
+	launch_daemon
 	wait_for 10 grep -q "$p.*No such file" "$T/errandd.log"
 	like "$(grep "$p" "$T/errandd.log" | head -n 1)" "$p.*No such file.*(worker_dir|install)" \
 	    "without $p: says which is missing, and what to do"

@@ -7,25 +7,8 @@
 . "$(dirname "$0")/../lib.sh"
 . "$TOP/tests/tools/jobs.sh"
 need_program python3
-uid=$((600000 + $$))
-if [ "$(id -u)" -eq 0 ]; then
-	need_program setpriv
-	u() { as_uid "$uid" env XDG_RUNTIME_DIR="$T/u/run" XDG_STATE_HOME="$T/u/state" "$@"; }
-else
-	uid=$(id -u)
-	u() { env XDG_RUNTIME_DIR="$T/u/run" XDG_STATE_HOME="$T/u/state" "$@"; }
-fi
-unset ERRAND_HOST
-mkdir -m 700 "$T/u" "$T/u/run" "$T/u/state" "$T/u/tree"
-[ "$(id -u)" -ne 0 ] || chown -R "$uid" "$T/u"
-cd / || exit 1
-if ! u unshare -U true 2>"$T/err"; then
-	skip_all 'needs user namespaces for ordinary users'
-fi
-u setsid "$BIN/errandd" --user -d >>"$T/errandd.log" 2>&1 </dev/null &
-wait_for "${ERRAND_START_TIME:-20}" u "$BIN/errandctl" -s "$T/u/run/errand/control.sock" status
-daemon_pid=$(u "$BIN/errandctl" -s "$T/u/run/errand/control.sock" status |
-    awk '$1 == "supervisor" { print $2 }')
+. "$TOP/tests/tools/own_daemon.sh"
+check 'it starts' own_daemon
 
 errand() { u sh -c 'cd "$1" && shift && exec timeout 60 "$@"' sh "$T/u/tree" "$BIN/errand" "$@"; }
 meters() { ps -u "$uid" -o stat=,comm= | awk '$1 !~ /^Z/ && $2 == "errand-meter"' | wc -l; }

@@ -5,14 +5,7 @@
 # shellcheck disable=SC2016,SC2034,SC2154
 . "$(dirname "$0")/../lib.sh"
 . "$TOP/tests/tools/jobs.sh"
-uid=$((600000 + $$))
-if [ "$(id -u)" -eq 0 ]; then
-	need_program setpriv
-	u() { as_uid "$uid" env XDG_RUNTIME_DIR="$T/u/run" XDG_STATE_HOME="$T/u/state" "$@"; }
-else
-	uid=$(id -u)
-	u() { env XDG_RUNTIME_DIR="$T/u/run" XDG_STATE_HOME="$T/u/state" "$@"; }
-fi
+. "$TOP/tests/tools/own_daemon.sh"
 # alive PATTERN: the user's processes of such a name, without those that were
 # there before us and the dead that nobody has waited for
 others=$(ps -u "$uid" -o pid= | tr -s ' \n' ' ')
@@ -20,23 +13,10 @@ alive() {
 	ps -u "$uid" -o pid=,stat=,comm= | awk -v name="$1" -v others=" $others " \
 	    '$2 !~ /^Z/ && $3 ~ name && !index(others, " " $1 " ") { print $1 }'
 }
-daemon() {
-	u "$BIN/errandctl" -s "$T/u/run/errand/control.sock" status |
-	    awk '$1 == "supervisor" { print $2 }'
-}
 none_alive() { [ -z "$(alive "$1")" ]; }
-unset ERRAND_HOST
-mkdir -m 700 "$T/u" "$T/u/run" "$T/u/state" "$T/u/tree"
-[ "$(id -u)" -ne 0 ] || chown -R "$uid" "$T/u"
-cd / || exit 1
-if ! u unshare -U true 2>"$T/err"; then
-	skip_all 'needs user namespaces for ordinary users'
-fi
 sock=$T/u/run/errand/errand.sock
-u setsid "$BIN/errandd" --user -d >>"$T/errandd.log" 2>&1 </dev/null &
-check 'it starts' wait_for 20 u "$BIN/errandctl" -s "$T/u/run/errand/control.sock" status
-daemon_pid=$(daemon)
-u "$BIN/errandctl" -s "$T/u/run/errand/control.sock" --json status >"$T/json"
+check 'it starts' own_daemon
+uctl --json status >"$T/json"
 is "$("$TOOLS/jget" rootless <"$T/json")" true 'and says what it is'
 is "$(stat -c '%a %u' "$sock")" "600 $uid" 'its socket is the user'\''s alone'
 
@@ -62,10 +42,10 @@ is "$(e -q --cache c=out -- sh -c 'cat out/d/g; rm -r out/d; echo 2 >out/f')" 1 
     'a cache outlives the job'
 is "$(e -q --cache c=out -- sh -c 'cat out/f; ls out' | tr '\n' ' ')" '2 f ' \
     'and is what the last one left'
-like "$(u "$BIN/errandctl" -s "$T/u/run/errand/control.sock" cache list)" 'tree-[0-9a-f]*/c ' \
+like "$(uctl cache list)" 'tree-[0-9a-f]*/c ' \
     'its owner can list it'
 tenant=$(e info | sed -n 's/^tenant *//p')
-like "$(u "$BIN/errandctl" -s "$T/u/run/errand/control.sock" cache rm "$tenant" --all)" removed \
+like "$(uctl cache rm "$tenant" --all)" removed \
     'and remove it'
 J=$(e -d -- sleep 100)
 run e kill "$J"
@@ -98,7 +78,7 @@ run e -q -- cat f
 is "$rc $(cat "$T/out")" '0 1' 'without a host the client starts one'
 run e -q -- cat f
 is "$rc" 0 'and uses it again'
-daemon_pid=$(daemon)
+daemon_pid=$(own_pid)
 p=$daemon_pid
 stop_daemon
 check 'it ends when told to' gone "$p"

@@ -2,6 +2,8 @@
 # An index that is gone, and a store that cannot be opened: what is said, to
 # whom, and what an operator does.
 
+# lib.sh has its own variables.
+# shellcheck disable=SC2154
 . "$(dirname "$0")/../lib.sh"
 need_program git jq python3
 plan 31
@@ -73,11 +75,7 @@ with open(sys.argv[1] + "/packs/00000001.pack", "r+b") as f:
         digest_size=16, person=b"errand.pack")
     f.seek(0)
     f.write(head + mac.digest())' "$STORE"
-set --
-[ "$(id -u)" -eq 0 ] || set -- --user
-setsid "$BIN/errandd" "$@" -d -f "$T/errandd.conf" >>"$T/errandd.log" 2>&1 \
-    </dev/null &
-daemon_pid=$!
+launch_daemon
 check 'a store of a newer version is refused' wait_for 20 stuck
 like "$(state state_note)" 'newer version; install that version' \
     'saying what to do'
@@ -88,9 +86,7 @@ check 'put right, it comes up by itself' wait_for 30 up
 stop_daemon
 cp "$STORE/key" "$T/key"
 head -c 32 /dev/urandom >"$STORE/key"
-setsid "$BIN/errandd" "$@" -d -f "$T/errandd.conf" >>"$T/errandd.log" 2>&1 \
-    </dev/null &
-daemon_pid=$!
+launch_daemon
 check 'a store with the key of another is refused' wait_for 20 stuck
 like "$(state state_note)" 'key is not the one .* back from a backup' \
     'saying what to do'
