@@ -21,6 +21,7 @@
 #include "disk_image.h"
 #include "exec_dispatch.h"
 #include "images.h"
+#include "job_room.h"
 #include "jobs.h"
 #include "keep.h"
 #include "lib/io.h"
@@ -219,26 +220,13 @@ image_known(const struct sup *sup, const struct job_submit *s, struct err *err)
 	    "there is: %s", s->image, there));
 }
 
+/* Environments are memory of ours, for as long as their jobs wait. */
 static uint64_t
 values_len(int fd)
 {
 	struct stat st;
 
 	return (fd == -1 || fstat(fd, &st) == -1 ? 0 : (uint64_t)st.st_size);
-}
-
-/* Environments are memory of ours, for as long as their jobs wait. */
-static int
-values_check(const struct tenant *t, int fd, struct err *err)
-{
-	if (values_len(fd) <= JOBS_TENANT_VALUES - t->values)
-		return (0);
-	(void)err_set(err, ERR_BUSY, "the jobs of this tenant that wait here "
-	    "have environments of %s, which is the most; try again when some "
-	    "have started, or pass files instead",
-	    text_bytes(t->values));
-	err->retry = 1;
-	return (-1);
 }
 
 /* Can this host, and this tenant, have such a job at all? */
@@ -269,13 +257,6 @@ submit_check(struct sup *sup, struct tenant *t, const struct job_submit *s,
 	if (s->spec.kind == OBJ_NONE || s->spec_len > LIMIT_SPEC)
 		return (err_set(err, ERR_INVALID, "a job needs a spec of at "
 		    "most %d bytes", LIMIT_SPEC));
-	if (jobs_count(sup->jobs) >= JOBS_MAX ||
-	    t->running + t->queued >= JOBS_TENANT_MAX) {
-		(void)err_set(err, ERR_BUSY, "too many jobs wait on this host; "
-		    "try again later");
-		err->retry = 1;
-		return (-1);
-	}
 	return (0);
 }
 
@@ -521,7 +502,8 @@ job_submit(struct sup *sup, struct conn *conn, uint64_t id,
 		goto err0;
 	}
 	if (submit_check(sup, t, s, &err) == -1 ||
-	    values_check(t, fd, &err) == -1 ||
+	    job_room(sup->tenants, jobs_count(sup->jobs), t, values_len(fd),
+	    &err) == -1 ||
 	    limits_take(sup, &s->limits, &most, &limits, &err) == -1) {
 		conn_error(conn, id, &err);
 		goto err0;

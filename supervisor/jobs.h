@@ -18,8 +18,9 @@ struct tenant;
 
 #define JOBS_MAX        4096    /* that have not ended */
 #define JOBS_TENANT_MAX 1024    /* of one tenant */
-#define JOBS_TENANT_VALUES (64 * 1024 * 1024)   /* bytes of environments that
-						 * wait with its jobs */
+#define JOBS_VALUES     (UINT64_C(512) * 1024 * 1024)   /* bytes of environments
+							 * that wait with them */
+#define JOBS_TENANT_VALUES (UINT64_C(64) * 1024 * 1024) /* of one tenant's */
 
 /* What a job's one timer is for. */
 enum job_wait {

@@ -11,6 +11,7 @@
 #include "lib/log.h"
 #include "places.h"
 #include "proto/client_msg.h"
+#include "share.h"
 #include "tenants.h"
 
 #define KEPT_MIN        8       /* for tenants that are made later */
@@ -128,20 +129,17 @@ static int
 may(const struct places *ps, uint32_t uid, const struct tenant *t,
     unsigned int held, struct err *err)
 {
-	size_t left = ps->all - ps->held, others;
+	struct share s = { .all = ps->all, .taken = ps->held,
+	    .kept = kept(ps), .mine = t != NULL ? held_by(ps, t) : held,
+	    .entitled = t != NULL };
 
 	if (held >= PLACES_UID_MAX)
 		return (err_set(err, ERR_BUSY, "uid %u has %d connections, "
 		    "which is the most", uid, PLACES_UID_MAX));
-	if (t != NULL && held_by(ps, t) == 0 && left > 0)
-		return (0);
-	others = kept(ps);
-	left = left > others ? left - others : 0;
-	if ((t != NULL ? held_by(ps, t) : held) < left)
+	if (share_may(&s, 1))
 		return (0);
 	return (err_set(err, ERR_BUSY, "uid %u has %u connections, and there "
-	    "are too few places for another: %zu of %zu are taken", uid, held,
-	    ps->held, ps->all));
+	    "are too few places for another", uid, held));
 }
 
 static struct holder *

@@ -17,11 +17,10 @@ struct tenants;
  * come in.
  *
  * Invariants:
- *  1. A tenant with a file of its own that holds none finds one, whatever
+ *  1. A tenant that an operator made and that holds none finds one, whatever
  *     others hold: places are kept for those, as long as they are no more than
  *     half of all.
- *  2. Of what is left nobody gets more than he leaves: a few who take all they
- *     can leave some to those who come later.
+ *  2. Of what is left nobody gets more than he leaves (share.h).
  */
 struct places *places_new(struct tenants *, size_t);
 void places_free(struct places *);

@@ -217,6 +217,13 @@ __wrap_pidfd_dead(int fd)
 	return (!alive);
 }
 
+struct tenant *
+__wrap_tenants_next(struct tenants *ts, struct tenant *t)
+{
+	(void)ts;
+	return (t == NULL ? &tenant : NULL);
+}
+
 void
 __wrap_tenant_quota(const struct tenants *ts, const struct tenant *t,
     struct store_quota *q)
