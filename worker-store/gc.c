@@ -94,7 +94,7 @@ gc_busy(const struct store *st)
 }
 
 static int
-want(struct gc *gc, uint32_t tenant, int all, uint64_t need)
+want(struct gc *gc, uint32_t tenant, int all, int pressed, uint64_t need)
 {
 	struct gc_want *w;
 
@@ -109,6 +109,7 @@ want(struct gc *gc, uint32_t tenant, int all, uint64_t need)
 		STAILQ_INSERT_TAIL(&gc->wants, w, next);
 	}
 	w->all |= all;
+	w->pressed |= pressed;
 	if (w->need < need)
 		w->need = need;
 	if (gc->phase == GC_IDLE)
@@ -123,7 +124,7 @@ want_all(void *cookie, uint32_t tenant, const struct ix_usage *u)
 
 	if (u->objects == 0)
 		return (0);
-	return (want(gc, tenant, 1, 0));
+	return (want(gc, tenant, 1, 0, 0));
 }
 
 int
@@ -132,7 +133,7 @@ gc_all(struct store *st, uint32_t tenant)
 	int rc;
 
 	if (tenant != 0)
-		return (want(st->gc, tenant, 1, 0));
+		return (want(st->gc, tenant, 1, 0, 0));
 	if (ix_read(st->ix) == -1)
 		return (-1);
 	rc = ix_usages(st->ix, want_all, st->gc);
@@ -144,7 +145,7 @@ gc_all(struct store *st, uint32_t tenant)
 int
 gc_room(struct store *st, uint32_t tenant, uint64_t need)
 {
-	return (want(st->gc, tenant, 0, need));
+	return (want(st->gc, tenant, 0, 0, need));
 }
 
 static int
@@ -154,7 +155,7 @@ want_disk(void *cookie, uint32_t tenant, const struct ix_usage *u)
 
 	if (u->objects == 0)
 		return (0);
-	return (want(gc, tenant, 0, gc->disk_need));
+	return (want(gc, tenant, 0, 0, gc->disk_need));
 }
 
 void
@@ -175,9 +176,9 @@ gc_disk(struct store *st, uint64_t need)
 
 /* When one of this tenant ended a moment ago, the next would find the same. */
 static int
-useless(const struct gc *gc, uint32_t tenant)
+useless(const struct gc *gc, uint32_t tenant, int pressed)
 {
-	return (gc->last_tenant == tenant &&
+	return (gc->last_tenant == tenant && gc->last_pressed >= pressed &&
 	    io_mono_us() - gc->last_us < USELESS_US);
 }
 
@@ -188,14 +189,14 @@ gc_consider(struct store *st, uint32_t tenant)
 	struct gc *gc = st->gc;
 	struct ix_usage u;
 
-	if (q->bytes == 0 || useless(gc, tenant) || (gc->phase != GC_IDLE &&
+	if (q->bytes == 0 || useless(gc, tenant, 0) || (gc->phase != GC_IDLE &&
 	    gc->tenant == tenant))
 		return;
 	if (ix_read(st->ix) == -1)
 		return;
 	if (usage_get(st, tenant, &u) == 0 &&
 	    u.bytes > q->bytes / 100 * HIGH_PERCENT)
-		(void)want(gc, tenant, 0,
+		(void)want(gc, tenant, 0, 0,
 		    u.bytes - q->bytes / 100 * LOW_PERCENT);
 	ix_read_end(st->ix);
 }
@@ -207,11 +208,11 @@ gc_wait(struct store *st, uint32_t tenant, uint64_t need, gc_fn *fn,
 	struct gc *gc = st->gc;
 	struct gc_waiter *w;
 
-	if (useless(gc, tenant) || gc->nwaiters == WAITERS_MAX)
+	if (useless(gc, tenant, 1) || gc->nwaiters == WAITERS_MAX)
 		return (-1);
 	if ((w = calloc(1, sizeof(*w))) == NULL)
 		return (-1);
-	if (want(gc, tenant, 0, need) == -1) {
+	if (want(gc, tenant, 0, 1, need) == -1) {
 		free(w);
 		return (-1);
 	}
@@ -255,6 +256,7 @@ over(struct gc *gc)
 
 	gc->fig.memory = gc->marks == NULL ? 0 : marks_memory(gc->marks);
 	gc->last_tenant = tenant;
+	gc->last_pressed = gc->pressed;
 	gc->last_us = io_mono_us();
 	gc_drop(gc);
 	log_info("collection of tenant %u: %llu marked, %llu deleted so far",
@@ -292,6 +294,7 @@ step(struct gc *gc)
 		gc->began_us = io_mono_us();
 		if (gc_begin(gc, w) == -1) {
 			gc->last_tenant = w->tenant;
+			gc->last_pressed = w->pressed;
 			gc->last_us = io_mono_us();
 			wake(gc, w->tenant);
 			return (AGAIN_US);

@@ -22,6 +22,7 @@ struct gc_want {                /* a tenant that is to be collected */
 	STAILQ_ENTRY(gc_want) next;
 	uint32_t tenant;
 	int all;
+	int pressed;            /* a quota is in the way of an upload */
 	uint64_t need;          /* bytes, if not all */
 };
 
@@ -57,6 +58,7 @@ struct gc {
 	uint32_t tenant;
 	uint32_t epoch;
 	int all;
+	int pressed;
 	uint64_t need;
 	uint64_t freed;
 	uint64_t drops;         /* st->drops at the start */
@@ -76,6 +78,7 @@ struct gc {
 	uint64_t disk_us;
 	uint64_t disk_need;
 	uint32_t last_tenant;
+	int last_pressed;
 	uint64_t last_us;
 	uint64_t began_us;
 	struct gc_figures fig;

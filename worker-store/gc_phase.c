@@ -179,7 +179,7 @@ age_class(const struct gc *gc, uint32_t stamp)
 static void
 count_or_sweep(struct gc *gc)
 {
-	gc->floor = lease_floor(gc->st, gc->tenant);
+	gc->floor = lease_floor(gc->st, gc->tenant, gc->pressed);
 	memset(gc->ages, 0, sizeof(gc->ages));
 	gc->youngest = 0;
 	gc->has_at = 0;
@@ -389,13 +389,14 @@ gc_begin(struct gc *gc, const struct gc_want *w)
 	CRASH_POINT("gc-epoch-new");
 	gc->tenant = w->tenant;
 	gc->all = w->all;
+	gc->pressed = w->pressed;
 	gc->need = w->need;
 	gc->drops = st->drops;
 	gc->phase = GC_ROOTS;
 	gc->fig.marked = 0;
 	if (ix_read(st->ix) == -1)
 		goto err0;
-	rc = lease_each(st, gc->tenant, visit_lease, &c);
+	rc = lease_each(st, gc->tenant, gc->pressed, visit_lease, &c);
 	ix_read_end(st->ix);
 	if (rc == -1)
 		goto err0;

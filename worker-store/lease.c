@@ -212,16 +212,23 @@ lease_end(struct peer *p)
 	prune(ls);
 }
 
-uint32_t
-lease_floor(struct store *st, uint32_t tenant)
+/* One that has ended is of use to an upload that may come. */
+static int
+holds(const struct lease *l, int pressed)
 {
-	uint32_t floor = stamp_now() + 1 -
-	    (uint32_t)TEST_NUMBER("lease-grace", LEASE_GRACE);
+	return (l->ended == 0 || !pressed);
+}
+
+uint32_t
+lease_floor(struct store *st, uint32_t tenant, int pressed)
+{
+	uint32_t grace = (uint32_t)TEST_NUMBER("lease-grace", LEASE_GRACE);
+	uint32_t floor = stamp_now() + 1 - (pressed ? 0 : grace);
 	const struct lease *l;
 
 	prune(st->leases);
 	LIST_FOREACH(l, &st->leases->list, next) {
-		if (l->tenant == tenant && l->since != 0 &&
+		if (l->tenant == tenant && holds(l, pressed) && l->since != 0 &&
 		    l->since < floor && !MUTANT("no-lease-stamps"))
 			floor = l->since;
 	}
@@ -229,14 +236,15 @@ lease_floor(struct store *st, uint32_t tenant)
 }
 
 int
-lease_each(struct store *st, uint32_t tenant, lease_fn *fn, void *cookie)
+lease_each(struct store *st, uint32_t tenant, int pressed, lease_fn *fn,
+    void *cookie)
 {
 	const struct lease *l;
 	size_t i;
 	int rc;
 
 	LIST_FOREACH(l, &st->leases->list, next) {
-		if (l->tenant != tenant)
+		if (l->tenant != tenant || !holds(l, pressed))
 			continue;
 		for (i = 0; i < l->nroots; i++) {
 			if ((rc = fn(cookie, &l->roots[i])) != 0)

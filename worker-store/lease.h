@@ -10,7 +10,10 @@
  * covers every object that was put on it, was found there by a PUT, or was
  * found by a CHECK below its root, from the first of these until the work is
  * published, or until LEASE_GRACE minutes after the channel has gone: so an
- * upload that was cut off can go on where it was.
+ * upload that was cut off can go on where it was.  But not where a quota is in
+ * the way of another of the tenant's: a collection that an upload waits for
+ * (pressed) knows of channels that are there alone.  Else a tenant whose tree
+ * was refused for its size could send no smaller one for all that time.
  *
  * An object that is put, or found by a PUT, is covered by its stamp, which is
  * in the index and outlives us; no channel's lease is younger than its oldest
@@ -20,7 +23,7 @@
  * Times are in minutes since 1970, as stamps are.
  */
 #define LEASE_GRACE     15
-#define LEASE_TOUCH     5       /* a stamp so old is made anew */
+#define LEASE_TOUCH     1       /* a stamp so old is made anew */
 #define LEASE_ROOTS     16
 #define LEASES_ENDED    256     /* most that outlive their channel */
 
@@ -50,12 +53,13 @@ void lease_published(struct store *, uint32_t, const struct obj_ref *);
 /* The channel has gone. */
 void lease_end(struct peer *);
 
-/* Objects of the tenant with this stamp or a later one are covered. */
-uint32_t lease_floor(struct store *, uint32_t);
+/* Objects of the tenant with this stamp or a later one are covered; when it is
+ * pressed, by channels that are there. */
+uint32_t lease_floor(struct store *, uint32_t, int pressed);
 
-/* Each root that is covered.  Non-zero stops and is returned. */
+/* Each root that is covered, likewise.  Non-zero stops and is returned. */
 typedef int lease_fn(void *, const struct obj_ref *);
-int lease_each(struct store *, uint32_t, lease_fn *, void *);
+int lease_each(struct store *, uint32_t, int pressed, lease_fn *, void *);
 
 /* Are there stamps to be renewed?  Do it in a write transaction; it is done,
  * durably. */

@@ -150,8 +150,10 @@ usage_admit(const struct store_quota *q, const struct ix_usage *u,
 		fault_set(e, ERR_LIMIT, NULL, "this tenant's store quota is "
 		    "used up: %s of %s are in use and %s more would be "
 		    "needed; `errand run -n` shows the largest files; "
-		    "results of old jobs go with time, or ask the operator "
-		    "for more (errandctl tenant set NAME --store SIZE)", text_bytes(u->bytes), text_bytes(q->bytes),
+		    "what a refused tree had sent makes room two minutes "
+		    "later, and results of old jobs with time; or ask the "
+		    "operator for more (errandctl tenant set NAME --store "
+		    "SIZE)", text_bytes(u->bytes), text_bytes(q->bytes),
 		    text_bytes(bytes));
 		return (-1);
 	}

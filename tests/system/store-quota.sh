@@ -7,7 +7,7 @@
 . "$TOP/tests/tools/small_store.sh"
 need_root
 small_store 'rewrite-seal=256K'
-plan 60
+plan 64
 start_daemon 'local_tenants = "off"'
 check 'a tenant with a quota' errandctl tenant add alice --store 8M
 check 'and another' errandctl tenant add bob --store 8M
@@ -62,10 +62,27 @@ tree four
 head -c 6000000 /dev/urandom >y
 run c -- cksum y
 is "$rc" 120 'and for a while makes no room: its upload may go on'
-later 60
+like "$(cat "$T/err")" 'refused tree had sent makes room two minutes later' \
+    'which is said'
+later 3
 run c -- cksum y
-is "$rc" 0 'later it does, when something else needs it'
+is "$rc" 0 'soon it does, when something else needs it'
 check 'then it goes' test "$(used store_bytes carol)" -lt 7000000
+
+# Here the store remembers the upload that was refused, and minutes are short.
+printf '%s\n' 'rewrite-seal=256K stamp-us=300000 lease-grace=100000' \
+    >"$T/bin/crash.conf"
+later 0
+check 'another tenant' errandctl tenant add gina --store 8M
+g() { errand --tenant gina "$@"; }
+tree seven
+head -c 5000000 /dev/urandom >x
+run g --cpus 1000 -- true
+is "$rc" 120 'again an upload whose job is refused'
+tree eight
+head -c 6000000 /dev/urandom >y
+fits() { g -q -- cksum y >"$T/out" 2>&1; }
+check 'it does not wait for the end of its time' wait_for 40 fits
 
 # --- jobs, and their logs ---
 
