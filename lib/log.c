@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "log.h"
@@ -20,6 +21,7 @@
 static char log_role[32] = "errand";
 static enum log_level log_limit = LOG_LEVEL_INFO;
 static int log_journal;
+static int log_dated;
 static char log_text[TEXT_MAX];        /* the last warning */
 
 /* sd-daemon(3) numbers of our levels. */
@@ -67,6 +69,37 @@ log_level_set(enum log_level level)
 	log_limit = level;
 }
 
+void
+log_times(void)
+{
+	struct stat st;
+
+	log_dated = fstat(STDERR_FILENO, &st) == 0 && S_ISREG(st.st_mode) &&
+	    !log_journal;
+}
+
+/*
+ * "2026-12-01T09:30:00Z ", and its length.  gmtime_r would look for a file of
+ * time zones, which a worker may not open.  Years are counted from March on,
+ * so that a leap day is the last of its year: of 400 of them, which have 146097
+ * days, the first began 719468 days before 1970.
+ */
+static size_t
+stamp(char *buf, size_t size)
+{
+	unsigned long long t = (unsigned long long)time(NULL);
+	unsigned long long day = t / 86400 + 719468, era = day / 146097;
+	unsigned int sec = (unsigned int)(t % 86400), doe, yoe, doy, m;
+
+	doe = (unsigned int)(day % 146097);
+	yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
+	doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+	m = (5 * doy + 2) / 153;
+	return ((size_t)snprintf(buf, size, "%04llu-%02u-%02uT%02u:%02u:%02uZ ",
+	    era * 400 + yoe + (m >= 10), m < 10 ? m + 3 : m - 9,
+	    doy - (153 * m + 2) / 5 + 1, sec / 3600, sec / 60 % 60, sec % 60));
+}
+
 /*
  * Write one line with one write(2).  What does not fit is cut off and marked.
  * There is nowhere to report that stderr does not take it.
@@ -81,6 +114,8 @@ emit(enum log_level level, const char *text, int cut)
 	if (log_journal)
 		n = (size_t)snprintf(line, sizeof(line), "<%d>",
 		    log_priority[level]);
+	if (log_dated)
+		n = stamp(line, sizeof(line));
 	n += (size_t)snprintf(line + n, sizeof(line) - n, "%s: ", log_role);
 
 	/* Keep room for the mark and the newline. */

@@ -7,6 +7,9 @@
  * One line per message on stderr: "role: text".  When stderr is the journal,
  * the level goes before it in angle brackets.  Control bytes in the text are
  * escaped.  log_warn and fatal append strerror(errno).
+ *
+ * After log_times, when stderr is a file, the time is before each line, in UTC:
+ * a file has nobody else to note it.
  */
 enum log_level {
 	LOG_LEVEL_ERROR = 0,
@@ -17,6 +20,7 @@ enum log_level {
 
 void log_init(const char *role, enum log_level);
 void log_level_set(enum log_level);
+void log_times(void);
 
 void log_warn(const char *, ...) __attribute__((format(printf, 1, 2)));
 void log_warnx(const char *, ...) __attribute__((format(printf, 1, 2)));

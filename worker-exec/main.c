@@ -121,6 +121,7 @@ main(int argc, char **argv)
 	if (worker_args_parse(argc, argv, &cfg) == -1)
 		return (WORKER_USAGE);
 	log_init("exec", cfg.level);
+	log_times();
 
 	/* Shed: the mounts of the host, then every right over it. */
 	(void)umask(077);

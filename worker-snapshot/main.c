@@ -61,6 +61,7 @@ main(int argc, char **argv)
 	if (worker_args_parse(argc, argv, &o) == -1)
 		return (WORKER_USAGE);
 	log_init("snapshot", o.level);
+	log_times();
 
 	/* Shed: an empty root, then become nobody in particular. */
 	if (!o.rootless)

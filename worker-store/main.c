@@ -100,6 +100,7 @@ main(int argc, char **argv)
 	if (worker_args_parse(argc, argv, &o) == -1)
 		return (WORKER_USAGE);
 	log_init("store", o.level);
+	log_times();
 	if (o.dir == NULL)
 		fatalx("no directory for the store: -d is missing");
 

@@ -10,11 +10,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "log.h"
+
+/* log.c's clock. */
+static time_t now;
+
+time_t
+time(time_t *t)
+{
+	if (t != NULL)
+		*t = now;
+	return (now);
+}
 
 /* What ${fn} wrote to stderr, run in a child; ${*status} is how it ended. */
 static char *
@@ -198,10 +210,90 @@ test_fatal(void **state)
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 111);
 }
 
+#define DAYS    160000  /* to the year 2408 */
+
+/* The n-th day from 1970, at some time of it. */
+static time_t
+day_of(long n)
+{
+	return ((time_t)(n * 86400 + n * 7919 % 86400));
+}
+
+/* A line a day, into the file ${fd}. */
+static void
+say_days(int fd)
+{
+	long n;
+
+	dup2(fd, STDERR_FILENO);
+	unsetenv("JOURNAL_STREAM");
+	log_init("role", LOG_LEVEL_INFO);
+	log_info("undated");
+	log_times();
+	for (n = 0; n < DAYS; n++) {
+		now = day_of(n);
+		log_info("%ld", n);
+	}
+}
+
+static void
+test_times(void **state)
+{
+	char line[128], want[160], when[64];
+	FILE *f = tmpfile();
+	struct tm tm;
+	time_t t;
+	long n;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	assert_non_null(f);
+	if ((pid = fork()) == 0) {
+		say_days(fileno(f));
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	rewind(f);
+	assert_non_null(fgets(line, sizeof(line), f));
+	assert_string_equal(line, "role: undated\n");
+	for (n = 0; n < DAYS; n++) {
+		t = day_of(n);
+		assert_non_null(gmtime_r(&t, &tm));
+		strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
+		snprintf(want, sizeof(want), "%s role: %ld\n", when, n);
+		assert_non_null(fgets(line, sizeof(line), f));
+		assert_string_equal(line, want);
+	}
+	assert_null(fgets(line, sizeof(line), f));
+	fclose(f);
+}
+
+static void
+say_dated(void)
+{
+	log_times();
+	log_info("info");
+}
+
+/* Who reads a pipe or the journal notes the time itself. */
+static void
+test_no_times(void **state)
+{
+	int status;
+
+	(void)state;
+	assert_string_equal(captured(say_dated, 0, &status), "role: info\n");
+	assert_string_equal(captured(say_dated, 1, &status),
+	    "<6>role: info\n");
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_times),
+		cmocka_unit_test(test_no_times),
 		cmocka_unit_test(test_plain),
 		cmocka_unit_test(test_journal),
 		cmocka_unit_test(test_levels),
