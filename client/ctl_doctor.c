@@ -35,20 +35,39 @@ to_json(const char *name, const struct doctor_answer *a)
 	return (o);
 }
 
-/* What the daemon itself says does not hold, or "", and its slots. */
+/* A daemon answers; is it content? */
 static void
-daemon_note(struct session *s, char *note, size_t size, unsigned int *slots)
+judge(const struct admin_status *st, const char *path, struct doctor_answer *a)
+{
+	const char *note = st->store_up == 0 ? st->store_note : st->note;
+
+	note = out_escape(note, strlen(note));
+	if (st->store_up == 0)
+		doctor_say(a, DOCTOR_BAD, "do what it says; errandctl status "
+		    "tells more", "its store cannot be opened: %s", note);
+	else if (note[0] != '\0')
+		doctor_say(a, DOCTOR_LESS, "errandctl status tells more, and "
+		    "so does the daemon's log", "%s", note);
+	else
+		doctor_say(a, DOCTOR_OK, "", "answers at %s (errandctl status "
+		    "tells more)", path);
+}
+
+/* What the daemon says of itself, and its slots. */
+static void
+daemon_status(struct session *s, const char *path, struct doctor_answer *a,
+    unsigned int *slots)
 {
 	struct client_open *o = calloc(1, sizeof(*o));
 	struct client_reply *r = calloc(1, sizeof(*r));
 
-	note[0] = '\0';
+	doctor_say(a, DOCTOR_BAD, "start it again, and look at its log",
+	    "does not say how it is at %s", path);
 	if (o != NULL && r != NULL) {
 		o->verb = CLIENT_ADMIN;
 		o->admin = SNAP_ADMIN_STATUS;
 		if (session_call(s, o, r) == 0 && r->status != NULL) {
-			snprintf(note, size, "%s", out_escape(r->status->note,
-			    strlen(r->status->note)));
+			judge(r->status, path, a);
 			*slots = r->status->slots;
 		}
 		client_reply_done(r);
@@ -62,7 +81,6 @@ static void
 ask_daemon(struct session *s, struct doctor_answer *a, unsigned int *slots)
 {
 	const char *path = s->addr + strlen("unix:");
-	char note[LIMIT_TEXT];
 
 	if (access(path, F_OK) != 0)
 		doctor_say(a, DOCTOR_LESS, getuid() == 0 ? "start it: "
@@ -72,15 +90,8 @@ ask_daemon(struct session *s, struct doctor_answer *a, unsigned int *slots)
 	else if (session_hello(s) == -1)
 		doctor_say(a, DOCTOR_BAD, "start it again, and look at its "
 		    "log", "does not answer at %s", path);
-	else {
-		daemon_note(s, note, sizeof(note), slots);
-		if (note[0] == '\0')
-			doctor_say(a, DOCTOR_OK, "", "answers at %s "
-			    "(errandctl status tells more)", path);
-		else
-			doctor_say(a, DOCTOR_LESS, "errandctl status tells "
-			    "more, and so does the daemon's log", "%s", note);
-	}
+	else
+		daemon_status(s, path, a, slots);
 }
 
 /* Show it, or add it to what will be shown; the worst so far. */

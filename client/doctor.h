@@ -16,7 +16,7 @@ enum doctor_level {
 
 struct doctor_answer {
 	enum doctor_level level;
-	char text[200];         /* what was found */
+	char text[600];         /* what was found */
 	char mend[300];         /* what to do about it, "" when all is well */
 };
 

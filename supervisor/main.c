@@ -137,14 +137,37 @@ options_parse(int argc, char **argv, struct options *o)
 }
 
 /*
+ * The second process has said how it stands, on ${fd}: why the store cannot be
+ * opened, or nothing when all is well.
+ */
+static void
+first_leave(const struct sup *sup, int fd)
+{
+	char text[LIMIT_TEXT + 1];
+	ssize_t n;
+
+	if ((n = read(fd, text, sizeof(text) - 1)) <= 0) {
+		log_warnx("did not start; %s/errandd.log says why",
+		    sup->cfg->state_dir);
+		_exit(1);
+	}
+	text[n] = '\0';
+	if (text[0] != '\0')
+		log_warnx("runs, but its store cannot be opened: %s; till then "
+		    "clients are refused", text);
+	log_info("%s; sockets in %s, log in %s/errandd.log", text[0] == '\0' ?
+	    "ready" : "not ready", sup->cfg->run_dir, sup->cfg->state_dir);
+	_exit(0);
+}
+
+/*
  * Leave the terminal: the first process waits until the second says that it
- * is ready, and ends with its word for it.
+ * is ready, or that it cannot be for now, and ends with its word for it.
  */
 static void
 background(const struct sup *sup)
 {
 	int pair[2], log;
-	char ok = 1;
 
 	if (pipe2(pair, O_CLOEXEC) == -1)
 		fatal("pipe");
@@ -155,15 +178,7 @@ background(const struct sup *sup)
 		break;
 	default:
 		io_close(&pair[1]);
-		if (read(pair[0], &ok, 1) != 1)
-			ok = 1;
-		if (ok == 0)
-			log_info("ready; sockets in %s, log in %s/errandd.log",
-			    sup->cfg->run_dir, sup->cfg->state_dir);
-		else
-			log_warnx("did not start; %s/errandd.log says why",
-			    sup->cfg->state_dir);
-		_exit(ok);
+		first_leave(sup, pair[0]);
 	}
 	io_close(&pair[0]);
 	ready_fd = pair[1];
@@ -230,19 +245,24 @@ signals_open(struct sup *sup)
 
 static struct serve *serve;
 
+/* To the process that started us, if it waits. */
+static void
+first_tell(const char *text)
+{
+	if (ready_fd == -1)
+		return;
+	if (write(ready_fd, text, strlen(text) + 1) == -1)
+		log_warn("say ready");
+	io_close(&ready_fd);
+}
+
 static void
 ready_say(struct sup *sup)
 {
-	char ok = 0;
-
 	log_info("ready on %s, cgroups %s", sup->cfg->run_dir,
 	    cgroups_kind(sup->cgroups));
 	notify("READY=1");
-	if (ready_fd != -1) {
-		if (write(ready_fd, &ok, 1) != 1)
-			log_warn("say ready");
-		io_close(&ready_fd);
-	}
+	first_tell("");
 }
 
 static void
@@ -266,6 +286,8 @@ static void
 on_store_stuck(struct sup *sup)
 {
 	conns_store_stuck(sup->conns);
+	serve_stuck(serve);
+	first_tell(store_client_note(sup->store));
 }
 
 static void
@@ -287,6 +309,7 @@ acquire(struct sup *sup, const struct options *o)
 		fatalx("cannot start");
 	if (!o->foreground)
 		background(sup);
+	log_times();
 	if ((sup->base = event_base_new()) == NULL)
 		fatalx("event_base_new");
 	signals_open(sup);

@@ -107,6 +107,13 @@ serve_free(struct serve *s)
 }
 
 void
+serve_stuck(struct serve *s)
+{
+	if (!s->serving && !s->sup->stopping)
+		start(s);
+}
+
+void
 serve_look(struct serve *s)
 {
 	struct sup *sup = s->sup;

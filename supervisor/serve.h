@@ -21,6 +21,10 @@ struct serve;
 struct serve *serve_new(struct sup *, void (*ready)(struct sup *), int);
 void serve_free(struct serve *);
 
+/* The store cannot be opened: there is nothing to wait for, and whoever comes
+ * is to be told. */
+void serve_stuck(struct serve *);
+
 /* A worker came up, or old jobs were seen to: is everything there? */
 void serve_look(struct serve *);
 
