@@ -3,10 +3,12 @@
  * descriptors and without following links; runs git there; prints.
  */
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +31,8 @@ struct patch {
 	struct base *base;
 	char dir[PATH_MAX];
 	int side[2];            /* directories "a" and "b" in it, or -1 */
+	pid_t cleaner;          /* removes the directory when we are gone */
+	int alive;              /* it waits for the end of this pipe */
 	uint64_t bytes;
 	size_t paths;
 	int color;
@@ -69,6 +73,60 @@ remove_sides(struct patch *p)
 	io_close(&fd);
 }
 
+/* What the cleaner does: it has no descriptor but the pipe, as 0, and heeds no
+ * signal that ends us. */
+static void __attribute__((noreturn))
+clean(struct patch *p, int pipe)
+{
+	static const int deaf[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP };
+	char end;
+	size_t i;
+
+	for (i = 0; i < sizeof(deaf) / sizeof(deaf[0]); i++)
+		(void)signal(deaf[i], SIG_IGN);
+	(void)setsid();
+	if (dup2(pipe, 0) == -1 || close_range(1, ~0U, 0) == -1)
+		_exit(1);
+	while (read(0, &end, 1) == -1 && errno == EINTR)
+		continue;
+	p->side[0] = p->side[1] = -1;
+	remove_sides(p);
+	(void)rmdir(p->dir);
+	_exit(0);
+}
+
+/*
+ * A reader that goes away, Ctrl-C or a kill may end us at any place, and the
+ * directory holds what was sent and made.  So another process removes it.
+ */
+static int
+cleaner_start(struct patch *p)
+{
+	int pair[2];
+
+	if (pipe2(pair, O_CLOEXEC) == -1)
+		return (-1);
+	if ((p->cleaner = fork()) == 0)
+		clean(p, pair[0]);
+	close(pair[0]);
+	if (p->cleaner == -1) {
+		close(pair[1]);
+		return (-1);
+	}
+	p->alive = pair[1];
+	return (0);
+}
+
+static void
+cleaner_end(struct patch *p)
+{
+	io_close(&p->side[0]);
+	io_close(&p->side[1]);
+	io_close(&p->alive);
+	while (waitpid(p->cleaner, NULL, 0) == -1 && errno == EINTR)
+		continue;
+}
+
 /* Nothing of the user's or a repository's configuration is to be found. */
 static int
 git_alone(const char *dir)
@@ -100,12 +158,13 @@ patch_new(struct objget *g, const struct obj_ref *root)
 	if ((p = calloc(1, sizeof(*p))) == NULL)
 		return (NULL);
 	p->g = g;
-	p->side[0] = p->side[1] = -1;
+	p->side[0] = p->side[1] = p->alive = -1;
+	p->cleaner = -1;
 	p->color = isatty(STDOUT_FILENO) && (no == NULL || *no == '\0');
 	if (snprintf(templ, sizeof(templ), "%s/errand-diff.XXXXXX", tmp !=
 	    NULL && *tmp == '/' ? tmp : "/tmp") >= (int)sizeof(templ) ||
 	    mkdtemp(templ) == NULL || realpath(templ, p->dir) == NULL ||
-	    make_sides(p) == -1 || git_alone(p->dir) == -1 ||
+	    cleaner_start(p) == -1 || make_sides(p) == -1 || git_alone(p->dir) == -1 ||
 	    (p->base = base_new(objget_fetch, g, root)) == NULL) {
 		out_warn("%s: %s", templ, strerror(errno));
 		patch_free(p);
@@ -119,8 +178,9 @@ patch_free(struct patch *p)
 {
 	if (p == NULL)
 		return;
-	remove_sides(p);
-	if (p->dir[0] != '\0')
+	if (p->cleaner != -1)
+		cleaner_end(p);
+	else if (p->dir[0] != '\0')
 		(void)rmdir(p->dir);
 	base_free(p->base);
 	free(p);

@@ -108,6 +108,24 @@ like "$(cat "$T/err")" 'big: 19.*which is too large to be shown' 'what is too la
 is "$(grep -c '^+s' "$T/out")" 1 'the rest is shown'
 errand -q -- sh -c 'for i in $(seq 2500); do echo $i >n$i; done'
 is "$(errand diff --patch last | grep -c '^diff --git')" 2500 'thousands of files'
+mkdir "$T/tmp"
+export TMPDIR="$T/tmp"
+empty() { [ -z "$(ls "$TMPDIR")" ]; }
+is "$(errand diff --patch last | head -n 1)" \
+    'diff --git b/n1 b/n1' 'a reader that has seen enough'
+check 'leaves nothing in TMPDIR' wait_for 10 empty
+mkfifo "$T/fifo"
+for sig in HUP TERM KILL; do
+	"$BIN/errand" diff --patch last >"$T/fifo" 2>"$T/err" &
+	exec 8<"$T/fifo"
+	full() { ! empty; }
+	wait_for 10 full || diag 'it made no directory'
+	kill -s "$sig" $!
+	check "nor does $sig" wait_for 10 empty
+	exec 8<&-
+	wait $!
+done
+unset TMPDIR
 J=$(errand -d --no-snapshot -- sh -c 'echo 1 >f') && errand wait "$J"
 is "$(errand diff -p "$J" | grep -c '^+1')" 1 'a job without a tree'
 done_testing
