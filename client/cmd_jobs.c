@@ -180,7 +180,7 @@ show_jobs(struct session *s, const struct ps *ps)
 	for (i = 0; i < ps->n; i++)
 		(void)objget_want(g, &ps->v[i].submit.spec);
 	if (!s->json && ps->n > 0)
-		printf("%-16s  %-8s  %-12s  %-19s  %s\n", "JOB", "STATE",
+		printf("%-16s  %-8s  %-12s  %-20s  %s\n", "JOB", "STATE",
 		    "RESULT", "SUBMITTED", "COMMAND");
 	for (i = 0; i < ps->n; i++) {
 		have = load_spec(g, &ps->v[i], &sp) == 0;
@@ -188,8 +188,9 @@ show_jobs(struct session *s, const struct ps *ps)
 			(void)json_print(json_record(&ps->v[i], s->host->host,
 			    have ? &sp : NULL), STDOUT_FILENO);
 		else
-			printf("%-16s  %-8s  %-12s  %.19s  %s\n", ps->v[i].id,
-			    job_state_name(ps->v[i].state), outcome(&ps->v[i]),
+			printf("%-16s  %-8s  %-12s  %.19sZ  %s\n", ps->v[i].id,
+			    job_state_name(ps->v[i].state), ps->v[i].unknown ?
+			    "not known" : outcome(&ps->v[i]),
 			    out_time(ps->v[i].times.submitted),
 			    have ? command_line(&sp) : "");
 		if (have)

@@ -19,7 +19,7 @@
 enum kind { USER, NUMBER, COUNT, CPUS, SIZE, DURATION, NET };
 
 static const char *const wanted[] = {
-	[USER] = "there is no such user, or there are too many",
+	[USER] = "there is no such user here; write a name, or a number",
 	[NUMBER] = "write a whole number",
 	[COUNT] = "write a whole number",
 	[CPUS] = "write a number of processors, for instance 2 or 1.5",
@@ -132,7 +132,7 @@ show(const struct tenant_info *t, int one)
 	printf("%s, runs as %u, network %s, %u running, %u queued%s\n",
 	    t->nuids == 0 ? " none" : "", t->host_uid, t->net_host ?
 	    "none or host" : "none", t->running, t->queued, t->automatic ?
-	    ", made by itself" : "");
+	    ", made by errandd" : "");
 	if (one) {
 		printf("%16s at most", "");
 		if (t->slots != 0)
@@ -169,8 +169,6 @@ add_uid(struct tenant_info *t, const char *arg)
 			return (-1);
 		uid = pw->pw_uid;
 	}
-	if (t->nuids == sizeof(t->uids) / sizeof(t->uids[0]))
-		return (-1);
 	t->uids[t->nuids++] = uid;
 	return (0);
 }
@@ -226,12 +224,17 @@ options(const char *verb, int argc, char **argv, struct tenant_info *t)
 		longs[i].has_arg = required_argument;
 		longs[i].val = FIRST + (int)i;
 	}
+	opterr = 0;
 	optind = 0;     /* afresh: main took its own with "+" */
 	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
 		if (c < FIRST || strcmp(verb, "show") == 0)
-			return (out_usage("tenant %s: that option is not "
-			    "valid here", verb));
+			return (out_usage("tenant %s: %s: no such option, or "
+			    "it lacks its value", verb, argv[optind - 1]));
 		opt = &opts[c - FIRST];
+		if (opt->kind == USER && t->nuids == sizeof(t->uids) / sizeof(t->uids[0]))
+			return (out_usage("tenant %s: --%s %s: a tenant has "
+			    "%zu users at most; make another tenant", verb,
+			    opt->name, optarg, sizeof(t->uids) / sizeof(t->uids[0])));
 		if (take(t, opt, optarg) == -1)
 			return (out_usage("tenant %s: --%s %s: %s", verb,
 			    opt->name, optarg, wanted[opt->kind]));
@@ -316,7 +319,8 @@ ctl_tenant(struct session *s, int argc, char **argv)
 	    strcmp(argv[1], "show") != 0 && strcmp(argv[1], "add") != 0 &&
 	    strcmp(argv[1], "set") != 0))
 		return (out_usage("tenant list, tenant show NAME, tenant add "
-		    "NAME or tenant set NAME"));
+		    "NAME or tenant set NAME (to remove one: remove its file "
+		    "in tenants_dir and send errandd a HUP)"));
 	if (session_hello(s) == -1)
 		return (EXIT_NO);
 	o = calloc(1, sizeof(*o));

@@ -27,20 +27,25 @@
 
 extern char **environ;
 
-/* errandd beside this program, else where it is installed. */
+/* errandd where this program is, or was installed with it, else where it
+ * usually is. */
 static int
 find_errandd(char *out)
 {
+	static const char *const beside[] = { "", "/../sbin" };
 	static const char *const dirs[] = { "/usr/local/sbin", "/usr/sbin" };
+	char dir[PATH_MAX - 32];
 	ssize_t n;
 	char *slash;
 	size_t i;
 
-	n = readlink("/proc/self/exe", out, PATH_MAX - 16);
-	if (n > 0) {
-		out[n] = '\0';
-		slash = strrchr(out, '/');
-		snprintf(slash, 16, "/errandd");
+	n = readlink("/proc/self/exe", dir, sizeof(dir) - 1);
+	dir[n > 0 ? n : 0] = '\0';
+	if ((slash = strrchr(dir, '/')) != NULL)
+		*slash = '\0';
+	for (i = 0; slash != NULL && i < sizeof(beside) / sizeof(beside[0]);
+	    i++) {
+		snprintf(out, PATH_MAX, "%s%s/errandd", dir, beside[i]);
 		if (access(out, X_OK) == 0)
 			return (0);
 	}
@@ -128,9 +133,10 @@ local_start(char *addr, char *why)
 	if (getuid() == 0)
 		return (root_refuse(why));
 	if (find_errandd(path) == -1) {
-		snprintf(why, LIMIT_TEXT, "no host is configured, and errandd "
-		    "is not installed here to start a private one; set "
-		    "ERRAND_HOST=unix:PATH");
+		snprintf(why, LIMIT_TEXT, "no host is configured, and there is "
+		    "no errandd to start a private one, neither beside this "
+		    "program, nor in ../sbin from it, /usr/local/sbin or "
+		    "/usr/sbin; set ERRAND_HOST=unix:PATH");
 		return (-1);
 	}
 	if (state_path("errandd.log", log) == -1 ||

@@ -308,9 +308,10 @@ set_limit(struct run_opts *o, int opt, const char *arg)
 		    "not 0)", long_name(opt), arg, opt == OPT_CPUS ?
 		    "processors, for instance 2 or 1.5" : "a whole number"));
 	if (rc == -1)
-		return (out_usage("--%s %s: not a valid amount (sizes: 64K, "
-		    "512M, 2G; durations: 90, 90s, 10m, 2h; not 0)",
-		    long_name(opt), arg));
+		return (out_usage("--%s %s: not a valid amount (write %s; "
+		    "not 0)", long_name(opt), arg, opt == OPT_MEMORY ||
+		    opt == OPT_DISK ? "a size: 64K, 512M or 2G" :
+		    "a duration: 90, 90s, 10m or 2h"));
 	return (0);
 }
 

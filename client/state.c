@@ -318,7 +318,8 @@ state_host_addr(const char *on, char *out, char *why)
 	if (on != NULL && strcmp(on, "local") == 0)
 		return (1);
 	if (on != NULL) {
-		if (strncmp(on, "unix:", 5) != 0 || strlen(on) > PATH_MAX) {
+		if (strncmp(on, "unix:", 5) != 0 || on[5] == '\0' ||
+		    strlen(on) > PATH_MAX) {
 			snprintf(why, LIMIT_TEXT, "%.200s: not the address of "
 			    "a host; use unix:PATH, or local", on);
 			return (-1);

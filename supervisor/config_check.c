@@ -35,7 +35,7 @@ workers_check(const struct config *cfg, int start)
 		    access(path, X_OK) == 0)
 			continue;
 		log_warnx("worker_dir = %s: %s cannot be executed there: %s; "
-		    "write where it is installed, or remove the line",
+		    "set worker_dir to the directory that it is in",
 		    cfg->worker_dir, roles[i].program, strerror(errno));
 		missing++;
 	}

@@ -250,8 +250,8 @@ submit_check(struct sup *sup, struct tenant *t, const struct job_submit *s,
 		    "namespaces, and on this host %s; leave it out", why));
 	if (s->net == JOB_NET_HOST && !t->conf.net_host)
 		return (err_set(err, ERR_DENIED, "tenant %s may not use --net "
-		    "host; its operator can allow it with net = host",
-		    t->conf.name));
+		    "host; its operator can allow it with: errandctl tenant set "
+		    "%s --net host", t->conf.name, t->conf.name));
 	if (image_known(sup, s, err) == -1)
 		return (-1);
 	if (s->spec.kind == OBJ_NONE || s->spec_len > LIMIT_SPEC)

@@ -304,6 +304,10 @@ add_check(struct tenants *ts, const struct tenant_conf *tc, struct err *err)
 		return (err_set(err, ERR_LIMIT, "this host has %d tenants, "
 		    "which is the most", LIMIT_TENANTS));
 	TAILQ_FOREACH(t, &ts->list, next) {
+		if (strcmp(t->conf.name, tc->name) == 0 && !t->gone)
+			return (err_set(err, ERR_CONFLICT, "there is a tenant "
+			    "%s already; to change it: errandctl tenant set %s",
+			    tc->name, tc->name));
 		why = tenants_clash(tc, &t->conf, ts->cfg->rootless);
 		if (why != NULL && (!t->gone ||
 		    strcmp(t->conf.name, tc->name) == 0))

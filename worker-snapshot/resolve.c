@@ -40,6 +40,10 @@ not_found(struct resolve *r)
 		(void)err_set(&e, ERR_NOT_FOUND, "no job is called \"%s\"; "
 		    "the beginning of an id needs %d characters or more",
 		    r->name, JOBLIST_PREFIX_MIN);
+	else if (text_job_id_valid(r->name))
+		(void)err_set(&e, ERR_NOT_FOUND, "no job is called \"%s\", or "
+		    "it is no longer kept; \"errand ps -a\" lists yours",
+		    r->name);
 	else
 		(void)err_set(&e, ERR_NOT_FOUND, "no job is called \"%s\"; "
 		    "\"errand ps -a\" lists yours", r->name);

@@ -127,6 +127,41 @@ like "$(caps)" '"changes":6,"cpu_time_us":600000000,.*"log_bytes":2097152,.*"pid
 like "$(errandctl tenant set capped --log none 2>&1)" '--log none: write a size' 'in words if not'
 like "$(errandctl tenant add x --uid nouser 2>&1)" '--uid nouser: there is no such user' \
     'the option that was wrong is named'
+set -- x
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17; do set -- "$@" --uid "990$i"; done
+like "$(errandctl tenant add "$@" 2>&1)" '--uid 99017: a tenant has 16 users at most' \
+    'and what was wrong about it'
+is "$(errandctl tenant set good --bogus 2>&1 | grep -c -e --bogus)" 1 \
+    'an option that there is not is complained about once'
+like "$(errandctl tenant add good 2>&1)" 'a tenant good already; to change it: errandctl tenant set good' \
+    'a tenant that is there is to be changed, not added'
+like "$(errandctl tenant remove good 2>&1)" 'remove its file in tenants_dir and send errandd a HUP' \
+    'how to remove one is said'
+like "$(errand run -q --tenant good --net host -- true 2>&1)" 'errandctl tenant set good --net host' \
+    'how to allow the network too'
+like "$(errand run --timeout abc -- true 2>&1)" 'write a duration: .*2h; not 0' \
+    'a duration that is none'
+is "$(errand run --timeout abc -- true 2>&1 | grep -c size)" 0 'is not told about sizes'
+like "$(errand --on unix: ps 2>&1)" 'unix:: not the address of a host' 'a path without a path'
+like "$(errand --tenant good status aaaabbbbccccdddd 2>&1)" 'or it is no longer kept' \
+    'a job that is gone may have been there'
+mkdir -p "$T/opt/bin" "$T/opt/sbin" && cp "$BIN/errand" "$T/opt/bin/"
+ln -s /nonexistent "$T/opt/sbin/errandd"
+mkdir -m 777 "$T/other"
+private() {
+	env -u ERRAND_HOST -u XDG_RUNTIME_DIR -u XDG_STATE_HOME HOME="$T/other" setpriv --reuid 4397 \
+	    --regid 4397 --clear-groups timeout 20 "$T/opt/bin/errand" "$@"
+}
+if [ -e /run/errand/errand.sock ] || [ -e /usr/local/sbin/errandd ]; then
+	skip 2 'this host has a daemon'
+else
+	like "$(private run --no-snapshot -- true 2>&1)" 'no errandd to start .*\.\./sbin' \
+	    'where a private daemon is looked for is said'
+	rm "$T/opt/sbin/errandd" && cp "$BIN"/errand* "$T/opt/sbin/"
+	check 'it is found where the same installation has it' \
+	    private run --no-snapshot -- true
+	pkill -u 4397 -x errandd
+fi
 like "$(errandctl tenant add x --cpus none 2>&1)" 'write a number of processors' \
     'with what to write'
 like "$(errand run --cpus 0 -- true 2>&1)" 'processors, for instance 2 or 1\.5' \
