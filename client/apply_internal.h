@@ -120,6 +120,7 @@ struct item {
 	uint8_t clash;                  /* here under a name of other case */
 	uint8_t copy;                   /* staged as NAME.errand-theirs */
 	uint8_t marked;                 /* text with conflict markers */
+	uint8_t unsettled;              /* it has those of an earlier merge */
 	uint32_t gone;                  /* entries below that go */
 	char *text;                     /* merged, owned */
 	size_t text_len;

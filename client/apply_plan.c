@@ -280,6 +280,9 @@ record(struct apply *a, struct item *it)
 		return (0);
 	if (it->marked)
 		what = "both are in it, between markers";
+	else if (it->unsettled)
+		what = "left as it is: the markers of an earlier merge are in "
+		    "it; settle these first";
 	else if (it->verdict != MERGE_CASE && (it->theirs.kind == TREE_FILE ||
 	    it->theirs.kind == TREE_LINK)) {
 		it->copy = 1;

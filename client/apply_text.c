@@ -75,6 +75,10 @@ merge(struct apply *a, struct item *it, struct bytes v[3])
 	rc = merge_text(&ours, &base, &theirs, &it->text, &it->text_len);
 	if (rc == -1 && (errno == EINVAL || errno == ENOENT))
 		return (1);     /* not text, or no git */
+	if (rc == -1 && errno == EEXIST) {
+		it->unsettled = 1;
+		return (1);
+	}
 	if (rc == -1) {
 		a->what = "git merge-file cannot be run on it";
 		return (-1);

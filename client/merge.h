@@ -69,8 +69,9 @@ struct merge_bytes {
  * merge_text(ours, base, theirs, out, len):
  * Merge text by `git merge-file`, outside of any repository.  Return 0, or 1
  * when there are conflicts, marked in the result; ${*out} is freed by the
- * caller.  Return -1 when it cannot be merged: EINVAL it is not text, EFBIG,
- * or what kept git from running.
+ * caller.  Return -1 when it cannot be merged: EINVAL it is not text, EEXIST the
+ * markers of an earlier merge are in ${ours}, EFBIG, or what kept git from
+ * running.
  */
 int merge_text(const struct merge_bytes *, const struct merge_bytes *,
     const struct merge_bytes *, char **, size_t *);

@@ -47,6 +47,23 @@ is_text(const struct merge_bytes *b)
 	return (1);
 }
 
+/* Are the two versions of an earlier merge in it, between our markers?  A merge
+ * on top of that would put markers between markers. */
+static int
+unsettled(const struct merge_bytes *b)
+{
+	static const char from[] = "<<<<<<< here\n";
+	const size_t n = sizeof(from) - 1;
+	const uint8_t *p = b->p, *end = b->p + b->len;
+
+	while ((size_t)(end - p) >= n && memcmp(p, from, n) != 0) {
+		if ((p = memchr(p, '\n', (size_t)(end - p))) == NULL)
+			return (0);
+		p++;
+	}
+	return ((size_t)(end - p) >= n);
+}
+
 static int
 run_git(char names[3][32], char **out, size_t *len)
 {
@@ -82,6 +99,10 @@ merge_text(const struct merge_bytes *ours, const struct merge_bytes *base,
 		}
 		if (!is_text(in[i])) {
 			errno = EINVAL;
+			goto done;
+		}
+		if (i == 0 && unsettled(in[i])) {
+			errno = EEXIST;
 			goto done;
 		}
 		fds[i] = offer(in[i], names[i], sizeof(names[i]));

@@ -167,7 +167,11 @@ is "$(cat new.txt.errand-theirs del.errand-theirs kind.errand-theirs)" 'theirs
 2' 'other conflicts get the job'\''s version beside them'
 like "$(said)" 'applied 2 paths \(0 created, 2 modified, 0 deleted\), [0-9]+ bytes; 1 marked, 3 put beside as' \
     'what was applied is counted'
+before=$(sum m)
 apply --conflicts
+is "$rc $(sum m)" "121 $before" 'given again, no markers are put between markers'
+like "$(said)" 'conflict: m: .*; left as it is: the markers of an earlier merge are in it' \
+    'which is said'
 apply --conflicts
 is "$(find . -name '*.errand-theirs*' | wc -l)" 3 \
     'copies do not multiply (APPLY-A5)'
