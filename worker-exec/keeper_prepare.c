@@ -21,6 +21,7 @@
 #include "ns.h"
 #include "proto/job_msg.h"
 #include "sandbox.h"
+#include "share.h"
 #include "storeclient.h"
 
 /*
@@ -68,6 +69,7 @@ init_fork(struct keeper *k)
 		    .scratch = k->prep->scratch,
 		    /* Without a namespace of its own, nothing is its share. */
 		    .jobs = k->cfg->bounded ? 0 : k->cfg->jobs,
+		    .terminals = share_terminals(k->cfg->jobs),
 		    .runner = k->cfg->bounded ? k->prep->host_uid : 0 },
 		.filter = host ? f->host : f->none,
 		.as_root = k->prep->as_root,

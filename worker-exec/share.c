@@ -73,6 +73,19 @@ share_limit(void)
 	return (0);
 }
 
+/*
+ * All terminals of all instances of devpts are counted together: 4,096, of which
+ * 1,024 are for the host's own (kernel.pty.max, kernel.pty.reserve).
+ */
+unsigned int
+share_terminals(unsigned int jobs)
+{
+	const unsigned int all = 2048, most = 256, least = 2;
+	unsigned int n = all / (jobs > 0 ? jobs : 1);
+
+	return (n > most ? most : n < least ? least : n);
+}
+
 static int
 number_get(const char *path, unsigned long *n)
 {

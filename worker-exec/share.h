@@ -16,6 +16,10 @@ void share_unlimit(void);
  */
 int share_limit(void);
 
+/* How many terminals one of ${jobs} jobs on this host may have (0: it is not
+ * known how many there are). */
+unsigned int share_terminals(unsigned int);
+
 /**
  * share_notify(proc, jobs):
  * Give the calling process's user namespace the part of one of ${jobs} jobs in

@@ -219,10 +219,13 @@ proc_make(const struct view *v)
 
 /* The group of terminals, 5, is nobody here; so it is the job's own. */
 static int
-pts_make(void)
+pts_make(const struct view *v)
 {
-	static const char *const options[] = { "ptmxmode", "0666", "mode",
-	    "0620", "?newinstance", NULL, NULL };
+	char max[16];
+	const char *const options[] = { "ptmxmode", "0666", "mode", "0620",
+	    "max", max, "?newinstance", NULL, NULL };
+
+	(void)snprintf(max, sizeof(max), "%u", v->terminals);
 
 	return (mount_new("devpts", options, MNT_DEV | MNT_NOEXEC, "dev/pts"));
 }
@@ -262,7 +265,7 @@ view_make(const struct view *v, const char **step)
 		return (failed(step, "mounting /proc"));
 	if (scratch_make(v) == -1)
 		return (failed(step, "mounting /tmp"));
-	if (pts_make() == -1)
+	if (pts_make(v) == -1)
 		return (failed(step, "mounting /dev/pts"));
 	if (mqueue_make() == -1)
 		return (failed(step, "mounting /dev/mqueue"));

@@ -11,6 +11,7 @@ struct view {
 	uint64_t scratch;       /* bytes of /tmp and friends; 0: VIEW_SCRATCH */
 	int net_host;
 	unsigned int jobs;      /* that share the host: share.h */
+	unsigned int terminals; /* a job may have */
 	uint32_t runner;        /* its user's number in passwd; 0: 1000 */
 };
 

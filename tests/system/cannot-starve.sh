@@ -16,7 +16,7 @@ modest() { as_uid 4243 timeout 60 "$BIN/errand" "$@"; }
 
 # --- what the kernel counts for a user ---
 
-py='import ctypes, os, signal, sys, time
+py='import ctypes, os, platform, resource, signal, sys, time
 libc = ctypes.CDLL(None, use_errno=True)
 class V(ctypes.Union):
     _fields_ = [("i", ctypes.c_int), ("p", ctypes.c_void_p)]
@@ -30,16 +30,31 @@ def inotify():
     return libc.inotify_init1(0)
 def send():
     return libc.sigqueue(os.getpid(), signal.SIGRTMIN, V(1))
+def pty():
+    try:
+        return os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY)
+    except OSError:
+        return -1
+def aio():
+    nr = {"x86_64": 206}.get(platform.machine(), 0)
+    return libc.syscall(nr, 1, ctypes.byref(ctypes.c_ulong(0)))
 most = int(sys.argv[1])
-print(take(inotify, most), take(send, most), flush=True)
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 100000), hard))
+print(*[take(f, most) for f in (inotify, send, pty)],
+    take(aio, most if most > 10 else 0), flush=True)
 if most > 10:
     time.sleep(60)'
 J=$(greedy -d --no-snapshot -- python3 -c "$py" 1000000)
 said() { greedy logs "$J" 2>/dev/null | grep -q .; }
 wait_for 30 said
 diag "one has taken: $(greedy logs "$J" 2>/dev/null)"
-is "$(modest -q --no-snapshot -- python3 -c "$py" 10)" '10 10' \
-    'one job takes all inotify instances and signals it can: another has some'
+is "$(modest -q --no-snapshot -- python3 -c "$py" 10)" '10 10 10 0' \
+    'one job takes all inotify, signals and terminals it can: another has some'
+is "$(script -qec "$BIN/errand -q -t --no-snapshot -- echo yes" /dev/null \
+    </dev/null | tr -dc '[:lower:]')" yes 'and a terminal of its own'
+check 'what the host counts for all users together is left: aio' \
+    test "$(cat /proc/sys/fs/aio-nr)" -lt 30000
 greedy kill -f "$J" >/dev/null 2>&1
 
 # --- a disk that takes long to be made ---

@@ -149,6 +149,8 @@ static const struct probe {
 	{ "clone3", ABSENT, SYS_clone3, { 0, 0 } },
 
 	/* What nobody has listed does not exist. */
+	{ "io_setup", ABSENT, SYS_io_setup, { 1, BAD } },
+	{ "io_submit", ABSENT, SYS_io_submit, { 0, 0, 0 } },
 	{ "unknown-999", ABSENT, 999, { 0 } },
 	{ "ustat", ABSENT, SYS_ustat, { 0, BAD } },
 	{ "sysfs", ABSENT, SYS_sysfs, { 3 } },
