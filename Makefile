@@ -253,6 +253,10 @@ lint:
 	@echo 'fatal only where it may be'
 	@! grep -nE '\bfatalx?\(' $(call may_end,$(wildcard \
 	    $(foreach d,lib proto $(DIRS),$(d)/*.c $(d)/*.h))) /dev/null
+	@echo 'no line has more than 80 columns'
+	@! for f in $$(find lib proto $(DIRS) tests -name '*.[ch]'); do \
+	    expand $$f | awk -v f=$$f 'length > 80 { print f ":" NR }'; \
+	done | grep .
 	$(if $(wildcard man/*),mandoc -Tlint -W warning $(wildcard man/*))
 	shellcheck -x -e SC1091 tests/run .ci/run \
 	    $$(find contrib tests -name '*.sh')

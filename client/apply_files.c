@@ -174,8 +174,8 @@ complete(struct apply *a, const struct source *s, int fd)
 /*
  * A file that is flushed gets its name afterwards: where there is no journal
  * that takes them all at once, a new name makes the directory, and those above
- * it that are new, part of the flush.  Return 1 where that cannot be done, 0, or
- * -1.
+ * it that are new, part of the flush.  Return 1 where that cannot be done, 0,
+ * or -1.
  */
 static int
 make_unnamed(struct apply *a, const struct source *s, const char *name)

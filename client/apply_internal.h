@@ -34,7 +34,9 @@ void stage_unlock(struct stage *);
 int stage_make(struct stage *);
 int stage_open(struct stage *);
 
-/* The journal: durable when this returns 0, if it has more than one operation. */
+/*
+ * The journal: durable when this returns 0, if it has more than one operation.
+ */
 int stage_write(struct stage *, const struct journal *);
 /* Read it: 1; 0 when there is none, or an empty one: at most one operation was
  * done, and that is whole; -1 with errno as journal_parse. */
@@ -56,8 +58,8 @@ void stage_slot(char *, char, uint32_t);
 /* Write the journal and give the file its name.  0; 1 when that cannot be done
  * in this way; -1. */
 int lone_stage(struct stage *, const struct journal *, int fd);
-/* What is there is no directory: is it such a file?  0 (then st->dir is set), or
- * -1 with errno. */
+/* What is there is no directory: is it such a file?  0 (then st->dir is set),
+ * or -1 with errno. */
 int lone_open(struct stage *);
 /* Its journal.  0, or -1 with errno (EEXIST: there is none of this file). */
 int lone_read(struct stage *, struct journal *);
@@ -211,8 +213,8 @@ int dirs_after(struct apply *);
 
 /* apply_files.c: make the files of the operations.  0, -1. */
 int files_stage(struct apply *);
-/* The same for an apply that is one file, with its journal.  0; 1: it is not, or
- * cannot be done so; -1. */
+/* The same for an apply that is one file, with its journal.  0; 1: it is not,
+ * or cannot be done so; -1. */
 int files_lone(struct apply *);
 
 #endif /* !ERRAND_APPLY_INTERNAL_H */

@@ -10,7 +10,7 @@ struct apply_how {
 	char *const *want;      /* paths, as for fetch */
 	int nwant;
 	int conflicts;
-	int again;              /* into is not the user's: leave it out of hints */
+	int again;              /* into is not the user's: no hint has it */
 	int json_fd;            /* where --json goes */
 };
 

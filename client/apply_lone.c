@@ -5,8 +5,8 @@
  * four; where each costs a search, or a write, that is most of an apply.
  *
  * The journal is there before the file has a name, and the file's end is the
- * commit; a journal without it says nothing, and is blanked, since the number of
- * an inode may come again.
+ * commit; a journal without it says nothing, and is blanked, since the number
+ * of an inode may come again.
  */
 #include <sys/stat.h>
 

@@ -109,8 +109,8 @@ set_base(struct apply *a, struct item *it)
 		    "read"));
 	if (rc == 0)
 		return (apply_fail(a, item_path(it), it->c.path_len, "was not "
-		    "in the submitted tree, but the job is said to have changed "
-		    "it; the list of changes is not to be trusted"));
+		    "in the submitted tree, but the job is said to have "
+		    "changed it; the list of changes is not to be trusted"));
 	if (it->base.kind == TREE_LINK) {
 		/* The tree's directory is soon forgotten. */
 		it->base_target = malloc((size_t)it->base.target_len + 1);

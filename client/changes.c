@@ -29,8 +29,8 @@ say_failed(const struct session *s, const struct objget *g)
 
 /*
  * Which job "last" is depends on who we are to the host.  That is guessed, so
- * that the request goes out with the greeting; if it was another, the request is
- * made again.
+ * that the request goes out with the greeting; if it was another, the request
+ * is made again.
  */
 int
 changes_ask(struct session *s, struct objget *g, const char *name,

@@ -204,7 +204,8 @@ dir_modes(struct fetch *f)
 	if (change_iter_init(&it, f->list, f->len) == -1)
 		return (-1);
 	while (change_iter_next(&it, &c) == 1) {
-		if (c.kind != TREE_DIR || !is_late(&c) || !changes_selected(f->want, f->nwant, &c))
+		if (c.kind != TREE_DIR || !is_late(&c) ||
+		    !changes_selected(f->want, f->nwant, &c))
 			continue;
 		if (n == cap) {
 			cap = cap == 0 ? 64 : cap * 2;
@@ -292,7 +293,8 @@ names_check(const struct fetch *f)
 		    !reserved_path((const char *)c.path, c.path_len))
 			continue;
 		out_warn("%.*s is a name that no result may have; name the "
-		    "paths that you want", (int)c.path_len, (const char *)c.path);
+		    "paths that you want", (int)c.path_len,
+		    (const char *)c.path);
 		return (-1);
 	}
 	return (0);

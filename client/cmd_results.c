@@ -183,7 +183,8 @@ cmd_receipt(int argc, char **argv)
 	const char *file = NULL;
 	int c, rc;
 
-	while ((c = getopt_long(argc, argv, "o:qv", common_longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "o:qv", common_longs,
+	    NULL)) != -1) {
 		if (c == 'o')
 			file = optarg;
 		else if ((rc = common_option(&s, "receipt", c, optarg)) != 0)

@@ -124,8 +124,8 @@ unix_connect(const char *path, char *why)
 	int fd;
 
 	if (strlen(path) >= sizeof(sun.sun_path)) {
-		snprintf(why, LIMIT_TEXT, "the socket's path is %zu bytes long; "
-		    "the system's limit is %zu", strlen(path),
+		snprintf(why, LIMIT_TEXT, "the socket's path is %zu bytes "
+		    "long; the system's limit is %zu", strlen(path),
 		    sizeof(sun.sun_path) - 1);
 		return (-1);
 	}

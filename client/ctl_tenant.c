@@ -61,6 +61,7 @@ static const struct opt {
 	{ "net", TENANT_NET, NET, 0 },
 };
 #define NOPTS   (sizeof(opts) / sizeof(opts[0]))
+#define USERS_MAX (sizeof(((struct tenant_info *)0)->uids) / sizeof(uint32_t))
 #define FIRST   256             /* what getopt says for the first of them */
 
 static json_t *
@@ -231,10 +232,10 @@ options(const char *verb, int argc, char **argv, struct tenant_info *t)
 			return (out_usage("tenant %s: %s: no such option, or "
 			    "it lacks its value", verb, argv[optind - 1]));
 		opt = &opts[c - FIRST];
-		if (opt->kind == USER && t->nuids == sizeof(t->uids) / sizeof(t->uids[0]))
+		if (opt->kind == USER && t->nuids == USERS_MAX)
 			return (out_usage("tenant %s: --%s %s: a tenant has "
 			    "%zu users at most; make another tenant", verb,
-			    opt->name, optarg, sizeof(t->uids) / sizeof(t->uids[0])));
+			    opt->name, optarg, USERS_MAX));
 		if (take(t, opt, optarg) == -1)
 			return (out_usage("tenant %s: --%s %s: %s", verb,
 			    opt->name, optarg, wanted[opt->kind]));

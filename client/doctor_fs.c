@@ -62,8 +62,8 @@ doctor_overlay(struct doctor_answer *a)
 void
 doctor_loop(struct doctor_answer *a)
 {
-	static const char mend[] = "install e2fsprogs and load the module loop; "
-	    "in a container, let it use loop devices";
+	static const char mend[] = "install e2fsprogs and load the module "
+	    "loop; in a container, let it use loop devices";
 
 	if (access("/usr/sbin/mkfs.ext4", X_OK) != 0 &&
 	    access("/sbin/mkfs.ext4", X_OK) != 0)

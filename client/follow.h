@@ -45,7 +45,7 @@ struct follow {
 	uint64_t offset;
 	uint64_t skip;          /* output bytes to leave out first */
 	int detach;             /* SUBMIT: the job's id is all that is wanted */
-	uint64_t lost_us;       /* when it was lost first, since the last output */
+	uint64_t lost_us;       /* when it was lost, since the last output */
 	uint64_t tried_us;      /* when a connection was made again */
 	int watcher;            /* only looks: its signals are its own */
 	struct input *in;       /* what the job reads, or NULL; not owned */

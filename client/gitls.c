@@ -100,7 +100,9 @@ git_env(void)
 	    "GIT_INDEX_FILE=", "GIT_OBJECT_DIRECTORY=", "GIT_EXTERNAL_DIFF=",
 	    "GIT_PAGER=", "GIT_TRACE", "LC_ALL=", "GIT_LITERAL_PATHSPECS=" };
 	static char lc[] = "LC_ALL=C", locks[] = "GIT_OPTIONAL_LOCKS=0";
-	/* A partial clone would fetch what it lacks, by a command of its own. */
+	/*
+	 * A partial clone would fetch what it lacks, by a command of its own.
+	 */
 	static char lazy[] = "GIT_NO_LAZY_FETCH=1";
 	static char proto[] = "GIT_ALLOW_PROTOCOL=none";
 	char **env;

@@ -179,8 +179,8 @@ read_global(const char *dir, const char *v, struct gitrepo *g, char *why)
 	snprintf(top, sizeof(top), "%s", dir);
 	if (m > 0 && n > m + 1)
 		top[n - m - 1] = '\0';
-	if ((v != NULL ? expand(dir, top, v, path) : default_global(path)) == -1 ||
-	    (v != NULL && *v == '\0'))
+	if ((v != NULL ? expand(dir, top, v, path) :
+	    default_global(path)) == -1 || (v != NULL && *v == '\0'))
 		return (0);
 	if ((g->global_name = strdup(path)) == NULL)
 		return (-1);

@@ -7,7 +7,7 @@
 
 /* What Git knows of a work tree; what is on disk in it is not looked at. */
 struct gitrepo {
-	char *prefix;           /* where the directory lies in it, "" or "a/b" */
+	char *prefix;           /* where the directory is in it, "" or "a/b" */
 	char *commit;           /* of HEAD, or NULL */
 	int fold;               /* core.ignoreCase */
 	int linked;             /* a linked work tree or a submodule */

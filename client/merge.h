@@ -28,7 +28,7 @@ enum merge_verdict {
 	MERGE_NOTHING = 1,      /* ours is what is wanted */
 	MERGE_TAKE,             /* ours becomes theirs, but for the mode */
 	MERGE_MODE,             /* ours stays and gets another mode */
-	MERGE_TEXT,             /* files that both sides changed: if text, merge */
+	MERGE_TEXT,             /* both sides changed it: if text, merge */
 	/* Conflicts. */
 	MERGE_BOTH,             /* changed here and by the job */
 	MERGE_DELETED_HERE,     /* deleted here, changed by the job */
@@ -69,8 +69,8 @@ struct merge_bytes {
  * merge_text(ours, base, theirs, out, len):
  * Merge text by `git merge-file`, outside of any repository.  Return 0, or 1
  * when there are conflicts, marked in the result; ${*out} is freed by the
- * caller.  Return -1 when it cannot be merged: EINVAL it is not text, EEXIST the
- * markers of an earlier merge are in ${ours}, EFBIG, or what kept git from
+ * caller.  Return -1 when it cannot be merged: EINVAL it is not text, EEXIST
+ * the markers of an earlier merge are in ${ours}, EFBIG, or what kept git from
  * running.
  */
 int merge_text(const struct merge_bytes *, const struct merge_bytes *,

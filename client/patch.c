@@ -164,7 +164,8 @@ patch_new(struct objget *g, const struct obj_ref *root)
 	if (snprintf(templ, sizeof(templ), "%s/errand-diff.XXXXXX", tmp !=
 	    NULL && *tmp == '/' ? tmp : "/tmp") >= (int)sizeof(templ) ||
 	    mkdtemp(templ) == NULL || realpath(templ, p->dir) == NULL ||
-	    cleaner_start(p) == -1 || make_sides(p) == -1 || git_alone(p->dir) == -1 ||
+	    cleaner_start(p) == -1 || make_sides(p) == -1 ||
+	    git_alone(p->dir) == -1 ||
 	    (p->base = base_new(objget_fetch, g, root)) == NULL) {
 		out_warn("%s: %s", templ, strerror(errno));
 		patch_free(p);

@@ -13,7 +13,8 @@ struct patch;
 
 /**
  * patch_new(g, root):
- * Objects come from ${g}; ${root} is the submitted tree.  NULL after saying why.
+ * Objects come from ${g}; ${root} is the submitted tree.  NULL after saying
+ * why.
  */
 struct patch *patch_new(struct objget *, const struct obj_ref *);
 

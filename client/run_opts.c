@@ -20,8 +20,9 @@
 enum {
 	OPT_NO_SNAPSHOT = 256, OPT_INCLUDE_ALL, OPT_PASSENV, OPT_ENV_FILE,
 	OPT_CPUS, OPT_MEMORY, OPT_PIDS, OPT_DISK, OPT_TIMEOUT, OPT_CPU_TIME,
-	OPT_NET, OPT_IMAGE, OPT_AS_ROOT, OPT_NAME, OPT_ID, OPT_ON, OPT_TENANT, OPT_JSON,
-	OPT_STRICT, OPT_APPLY, OPT_ARTIFACT, OPT_CACHE, OPT_HELP
+	OPT_NET, OPT_IMAGE, OPT_AS_ROOT, OPT_NAME, OPT_ID, OPT_ON,
+	OPT_TENANT, OPT_JSON, OPT_STRICT, OPT_APPLY, OPT_ARTIFACT, OPT_CACHE,
+	OPT_HELP
 };
 
 static const struct option longs[] = {
@@ -474,7 +475,8 @@ run_opts_parse(int argc, char **argv, struct run_opts *o)
 	int c, rc;
 
 	optind = 1;
-	while ((c = getopt_long(argc, argv, "+dnC:w:e:itqv", longs, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, "+dnC:w:e:itqv", longs,
+	    NULL)) != -1)
 		if ((rc = set_option(o, c, optarg)) != 0)
 			return (rc);
 	o->argv = argv + optind;

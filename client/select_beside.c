@@ -43,7 +43,8 @@ select_beside_names(struct select *sel, int dirfd, const char *dir,
 		    strcmp(sel->git_names.v[k].s, sent->v[i].s) < 0)
 			k++;
 		if (!sent->v[i].dir_hint &&
-		    strcmp(sent->v[i].s, SELECT_FILE) != 0 && (k == sel->git_names.n ||
+		    strcmp(sent->v[i].s, SELECT_FILE) != 0 &&
+		    (k == sel->git_names.n ||
 		    strcmp(sel->git_names.v[k].s, sent->v[i].s) != 0))
 			remember(sel, dir, sent->v[i].s);
 	}

@@ -79,10 +79,10 @@ select_root_mode(const char *root, int all, enum select_mode *mode, char *why)
 	else if (select_root_in_git(root))
 		*mode = SELECT_GIT;
 	else {
-		snprintf(why, LIMIT_TEXT, "%s is not in a Git work tree and has "
-		    "no " SELECT_FILE "; make that file (it may be empty), or "
-		    "send everything with --include-all, or nothing with "
-		    "--no-snapshot", root);
+		snprintf(why, LIMIT_TEXT, "%s is not in a Git work tree and "
+		    "has no " SELECT_FILE "; make that file (it may be "
+		    "empty), or send everything with --include-all, or "
+		    "nothing with --no-snapshot", root);
 		return (-1);
 	}
 	if (*mode != SELECT_ALL && is_home(root)) {

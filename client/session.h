@@ -19,7 +19,8 @@ struct session {
 /**
  * session_open(s):
  * Find the host and connect; session_hello also waits for its HELLO, on
- * another connection if the first is lost before it, and pins its key.  Return 0, or -1 after saying why on stderr.
+ * another connection if the first is lost before it, and pins its key.  Return
+ * 0, or -1 after saying why on stderr.
  */
 int session_open(struct session *);
 int session_hello(struct session *);

@@ -24,8 +24,8 @@ struct stat_entry {
 	uint32_t mode;          /* st_mode */
 	uint8_t racy;
 	struct obj_ref ref;
-	uint8_t plain[OBJ_ID_LEN];      /* directory: its id without times; not
-	                                   kept with the entry, but with its own */
+	uint8_t plain[OBJ_ID_LEN];      /* directory: its id without times, kept
+					 * with its own entry, not this one */
 	const char *name;       /* borrowed, not terminated */
 	uint16_t name_len;
 };

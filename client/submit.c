@@ -186,9 +186,9 @@ submit_spec(struct submit *sub, const struct submit_facts *f)
 }
 
 /*
- * One object of the tree.  What is reported as shipped is these, each once, also
- * when a lost connection makes it go out again; the spec, which is new with
- * every job, is not counted.
+ * One object of the tree.  What is reported as shipped is these, each once,
+ * also when a lost connection makes it go out again; the spec, which is new
+ * with every job, is not counted.
  */
 static int
 ship(void *cookie, const struct obj_ref *ref, const void *buf, size_t len)

@@ -12,10 +12,10 @@
  *   .KEY.ID        one that is being made, or was replaced or evicted
  *
  * KEY is made of project and name.  Whoever uses one holds a shared lock on its
- * directory; who makes or removes one an exclusive lock.  What begins with a dot
- * and is not locked is nobody's.  A new state takes the name of the former in one
- * step; so there is always one of the two.  While it is decided what there is
- * room for, caches/ itself is locked.
+ * directory; who makes or removes one an exclusive lock.  What begins with a
+ * dot and is not locked is nobody's.  A new state takes the name of the former
+ * in one step; so there is always one of the two.  While it is decided what
+ * there is room for, caches/ itself is locked.
  */
 #define CACHEDIR_KEPT   64              /* of one tenant */
 #define CACHEDIR_NAME   64
@@ -85,8 +85,8 @@ int cachedir_flush(int);
  * cachedir_publish(new, total):
  * Make room so that all of the tenant's hold at most ${total} bytes (evicting
  * those used longest ago that nobody uses), and put it in the place of the
- * former.  It was flushed.  Return 0, or -1 with errno, EDQUOT for no room; then
- * nothing has changed.  To be aborted in any case.
+ * former.  It was flushed.  Return 0, or -1 with errno, EDQUOT for no room;
+ * then nothing has changed.  To be aborted in any case.
  */
 int cachedir_publish(struct cachedir_new *, uint64_t);
 

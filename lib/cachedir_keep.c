@@ -203,8 +203,8 @@ choose(const struct cachedir_new *n, struct cachedir *v, size_t nv,
 }
 
 /*
- * What stays is to be at most ${total} bytes, with the new one.  Removing is for
- * later: nobody shall wait for it.
+ * What stays is to be at most ${total} bytes, with the new one.  Removing is
+ * for later: nobody shall wait for it.
  */
 static int
 make_room(const struct cachedir_new *n, uint64_t total)

@@ -31,7 +31,7 @@ struct lane {
 	const struct hash_job *job;     /* NULL: it has none */
 	size_t done;                    /* bytes of the message */
 	int key;                        /* the key's block comes first */
-	uint8_t tail[BLOCK];            /* a block that is not full, or the key */
+	uint8_t tail[BLOCK];            /* a block not yet full, or the key */
 };
 
 typedef void compress_fn(struct lanes *);

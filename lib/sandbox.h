@@ -20,7 +20,9 @@ struct sandbox_rule {
 	int nr;                 /* SCMP_SYS(name) */
 	enum sandbox_act act;
 	int err;
-	/* With .masked: matches only when (argument[.arg] & .mask) == .value. */
+	/*
+	 * With .masked: matches only when (argument[.arg] & .mask) == .value.
+	 */
 	int masked;
 	unsigned int arg;
 	uint64_t mask;
@@ -63,7 +65,7 @@ int sandbox_compile(const struct sandbox_rule *, size_t, enum sandbox_default,
 int sandbox_install(const struct sock_fprog *);
 
 struct sandbox_path {
-	int fd;                 /* O_PATH or other descriptor of the hierarchy */
+	int fd;                 /* O_PATH or other descriptor of it */
 	int writable;           /* else read (and execute with .exec) only */
 	int exec;
 };
@@ -109,9 +111,9 @@ void sandbox_landlock_sign(uint32_t);
 
 /*
  * Without the rules by path, which make each open walk up from the file: in a
- * tree 10,000 deep that is minutes.  Forbidden are executing, making devices and
- * sockets, TCP and abstract sockets, and mounting, which every domain forbids.
- * Links and renames between directories stay possible below ${paths}.
+ * tree 10,000 deep that is minutes.  Forbidden are executing, making devices
+ * and sockets, TCP and abstract sockets, and mounting, which every domain
+ * forbids.  Links and renames between directories stay possible below ${paths}.
  */
 int sandbox_landlock_light(const struct sandbox_path *, size_t);
 

@@ -46,7 +46,8 @@ drop_future_caps(uint64_t but)
 	int cap;
 
 	for (cap = 0; cap <= CAP_NUMBER_MAX; cap++) {
-		if ((but >> cap & 1) == 0 && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == -1)
+		if ((but >> cap & 1) == 0 &&
+		    prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == -1)
 			break;
 	}
 	(void)prctl(PR_SET_SECUREBITS, SECUREBITS, 0, 0, 0);

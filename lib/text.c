@@ -257,7 +257,9 @@ text_quote(const char *word, char *out, size_t outlen)
 	if (len > 0 && strspn(word, plain) == len)
 		n = (size_t)snprintf(out, outlen, "%s", word);
 	else {
-		/* Each single quote costs four more; the two around, the end. */
+		/*
+		 * Each single quote costs four more; the two around, the end.
+		 */
 		for (p = word; *p != '\0'; p++)
 			n += *p == '\'' ? 5 : 1;
 		if (n + 3 > outlen)

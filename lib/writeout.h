@@ -10,11 +10,12 @@
  * its memory back, so that it neither crowds out what others have in there nor
  * is written to memory that the kernel has first to find.
  *
- * Nothing is promised by this and nothing waits for the disk: a barrier is the
- * caller's.  A file system that knows none of it is left in peace.
+ * Nothing is promised by this: a barrier is the caller's.  Nothing waits until
+ * the disk has it, though the kernel may have us wait until it takes more.  A
+ * file system that knows none of it is left in peace.
  */
 #define WRITEOUT_STEP   (UINT64_C(8) << 20)     /* told the kernel at a time */
-#define WRITEOUT_WINDOW (UINT64_C(32) << 20)    /* kept in memory, for readers */
+#define WRITEOUT_WINDOW (UINT64_C(32) << 20)    /* kept, for readers */
 
 struct writeout {
 	int fd;

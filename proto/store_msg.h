@@ -11,17 +11,18 @@
 /*
  * The store's channels.  The supervisor's own (fd 3) may use every request
  * marked S; a channel bound to a tenant those marked T, as far as its rights
- * go; an operator's (STORE_RIGHT_CARE) those marked C.  Every request has a non-zero id that its one reply repeats.  See
- * proto/INTERFACES for order and durability.
+ * go; an operator's (STORE_RIGHT_CARE) those marked C.  Every request has a
+ * non-zero id that its one reply repeats.  See proto/INTERFACES for order and
+ * durability.
  */
-#define STORE_FIRST_ID          1       /* of the GET that BIND asks for */
-
 #define STORE_RIGHT_PUT         0x1
 #define STORE_RIGHT_GET         0x2
 #define STORE_RIGHT_JOBS        0x4     /* read job records and receipts */
 #define STORE_RIGHT_CARE        0x8     /* an operator's: no tenant, alone */
 #define STORE_RIGHT_RESULTS     0x10    /* of a running job: they are put
 					 * while the disk is nearly full */
+
+#define STORE_FIRST_ID          1       /* of the GET that BIND asks for */
 
 enum store_op {
 	STORE_HELLO = 1,        /* first message of either end; no reply */

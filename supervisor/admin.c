@@ -122,7 +122,8 @@ proc_add(struct admin_status *s, const struct child *ch, int32_t landlock)
 	pi->uid = child_uid(ch);
 	pi->up = shown[child_state(ch)];
 	/* An errand-snapshot ends with its client; that is no restart. */
-	pi->restarts = strcmp(pi->role, "snapshot") == 0 ? 0 : child_restarts(ch);
+	pi->restarts = strcmp(pi->role, "snapshot") == 0 ? 0 :
+	    child_restarts(ch);
 	pi->landlock = landlock;
 	death_text(ch, pi->last_death, sizeof(pi->last_death));
 	if (pi->pid != 0)

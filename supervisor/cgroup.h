@@ -38,8 +38,8 @@ int cgroups_hold(const struct cgroups *, unsigned int);
 
 /**
  * cgroup_new(cgs, id, limits):
- * Make a sandbox's groups and write its limits.  Without cgroups it is an object
- * without effect.  NULL with errno on failure.
+ * Make a sandbox's groups and write its limits.  Without cgroups it is an
+ * object without effect.  NULL with errno on failure.
  */
 struct cgroup *cgroup_new(struct cgroups *, const char *,
     const struct job_limits *);

@@ -29,7 +29,8 @@
 
 /*
  * Beside config_once.c the only file that knows libconfuse.  Every value is
- * checked while it is parsed, when the library still knows the line it stands on.
+ * checked while it is parsed, when the library still knows the line it stands
+ * on.
  */
 
 /* The file that is being read; sections do not know it. */

@@ -30,8 +30,8 @@ void conns_free(struct conns *);
 
 /**
  * conns_accept(cs, fd, uid, admin):
- * A new client (taken) whose peer is ${uid}.  If there is no place for it, it is
- * told so and closed at once.
+ * A new client (taken) whose peer is ${uid}.  If there is no place for it, it
+ * is told so and closed at once.
  */
 void conns_accept(struct conns *, int, uint32_t, int);
 

@@ -26,7 +26,7 @@
 #define STOCK           8
 #define KNOWN           64      /* sizes; another one is only asked for first */
 #define WAIT_MS         10000   /* for one that is not in stock */
-#define LATE_S          60      /* and has to be formatted, when disks are busy */
+#define LATE_S          60      /* that has to be formatted, on busy disks */
 #define AGAIN_US        1000000 /* after one could not be made */
 
 /* Somebody who waits for one, that was asked for on his behalf. */
@@ -61,7 +61,7 @@ struct disk_images {
 	TAILQ_HEAD(, disk_wait) waits;
 	int given;
 	uint64_t given_bytes;
-	uint64_t known[KNOWN];  /* sizes that this maker has made, the last ones */
+	uint64_t known[KNOWN];  /* the last sizes that this maker has made */
 	size_t nknown;
 	char note[200];
 	int stock[STOCK];
@@ -206,8 +206,8 @@ arrived(struct disk_images *di, uint64_t bytes, int mnt)
 }
 
 /*
- * One answer, waiting at most so long.  0, or -1 with errno when nothing came, or
- * it was that there is none.
+ * One answer, waiting at most so long.  0, or -1 with errno when nothing came,
+ * or it was that there is none.
  */
 static int
 hear(struct disk_images *di, int timeout)

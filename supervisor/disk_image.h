@@ -46,10 +46,10 @@ int disk_known(const struct disk_images *, uint64_t);
 
 /**
  * disk_await(di, bytes, fn, cookie):
- * Have one made, and call ${fn} with 0 when it is there, then disk_take does not
- * wait for one of that size, or with an errno.  What is returned is good until
- * then, or until disk_unwait, after which nobody is called.  NULL with errno:
- * nothing was asked for.
+ * Have one made, and call ${fn} with 0 when it is there, then disk_take does
+ * not wait for one of that size, or with an errno.  What is returned is good
+ * until then, or until disk_unwait, after which nobody is called.  NULL with
+ * errno: nothing was asked for.
  */
 struct disk_wait *disk_await(struct disk_images *, uint64_t,
     void (*)(void *, int), void *);
@@ -58,9 +58,9 @@ void disk_unwait(struct disk_wait *);
 /**
  * disk_take(di, bytes, uid, gid, d):
  * An empty file system that holds ${bytes} (DISK_MIN to DISK_MAX) and at most
- * 1 MiB more, its root directory owned by ${uid} and ${gid}.  One that is not at
- * hand is waited for: about a millisecond, a second if the size is not known.
- * 0, or -1 with errno (ERANGE: no such size).
+ * 1 MiB more, its root directory owned by ${uid} and ${gid}.  One that is not
+ * at hand is waited for: about a millisecond, a second if the size is not
+ * known.  0, or -1 with errno (ERANGE: no such size).
  */
 int disk_take(struct disk_images *, uint64_t, uint32_t, uint32_t,
     struct disk *);

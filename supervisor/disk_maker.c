@@ -195,8 +195,9 @@ mount_file(int file)
 static pid_t
 format(int fd, off_t size)
 {
-	static const char *const argv[] = { "mkfs.ext4", "-q", "-F", "-b", "4096", "-I", "256",
-	    "-i", BYTES_PER_INODE, "-m", "0", "-O", "^has_journal,"
+	static const char *const argv[] = { "mkfs.ext4", "-q", "-F",
+	    "-b", "4096", "-I", "256", "-i", BYTES_PER_INODE,
+	    "-m", "0", "-O", "^has_journal,"
 	    "^resize_inode,^metadata_csum,^64bit,uninit_bg,sparse_super2", "-E",
 	    "lazy_itable_init=1,nodiscard,num_backup_sb=0", "/proc/self/fd/0",
 	    NULL };

@@ -1,6 +1,7 @@
 /*
- * The channel to errand-exec: sends PREPARE, hears HELLO and GONE.  What keepers
- * say comes on channels of their own, in sandbox_dispatch.c and job_dispatch.c.
+ * The channel to errand-exec: sends PREPARE, hears HELLO and GONE.  What
+ * keepers say comes on channels of their own, in sandbox_dispatch.c and
+ * job_dispatch.c.
  */
 #include <errno.h>
 #include <stdlib.h>

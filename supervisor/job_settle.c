@@ -149,9 +149,9 @@ on_settled(void *cookie, const struct store_msg *m, int fd)
 }
 
 /*
- * The keeper has flushed what is in the log; that there is one is in a directory
- * that is ours alone.  The store is flushing meanwhile, so nobody waits longer,
- * and one flush serves all logs that were made before it.
+ * The keeper has flushed what is in the log; that there is one is in a
+ * directory that is ours alone.  The store is flushing meanwhile, so nobody
+ * waits longer, and one flush serves all logs that were made before it.
  */
 static void
 log_keep(const struct job *j)

@@ -25,9 +25,9 @@
 /* Until it may be executed; a slot is not held for ever. */
 #define START_US        (UINT64_C(900) * 1000000)
 /*
- * From GO until it is executed.  What a keeper may need it for is a sandbox that
- * is still being made, and a tree: so much for each file, and so many bytes in
- * a microsecond, on the slowest of hosts.
+ * From GO until it is executed.  What a keeper may need it for is a sandbox
+ * that is still being made, and a tree: so much for each file, and so many
+ * bytes in a microsecond, on the slowest of hosts.
  */
 #define GO_US           (UINT64_C(10) * 1000000)
 #define GO_MAKE_US      (UINT64_C(30) * 1000000)
@@ -56,9 +56,9 @@ on_bound(void *cookie, const struct store_msg *m, int fd)
 }
 
 /*
- * A store channel for the job, on which ${first}, if there is one, comes unasked.
- * The other end may be used at once: what is written to it waits until the store
- * serves it.
+ * A store channel for the job, on which ${first}, if there is one, comes
+ * unasked.  The other end may be used at once: what is written to it waits
+ * until the store serves it.
  */
 static int
 store_channel(struct job *j, const struct obj_ref *first, int *fd)
@@ -228,9 +228,9 @@ on_disk(void *cookie, int error)
 }
 
 /*
- * A disk of a size that nobody has had before takes a second: this job waits for
- * it, and nobody else.  Until then the pool does not hear of the size, so it
- * makes none that would have to be waited for.
+ * A disk of a size that nobody has had before takes a second: this job waits
+ * for it, and nobody else.  Until then the pool does not hear of the size, so
+ * it makes none that would have to be waited for.
  */
 int
 job_start(struct job *j)

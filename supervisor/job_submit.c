@@ -152,12 +152,13 @@ limit_refuse(const struct sup *sup, const struct limit_row *r,
 		return (0);
 	if (r->by == BY_DISK)
 		return (err_set(err, ERR_LIMIT, "--disk cannot be enforced on "
-		    "this host: %s; leave it out", disk_images_note(sup->disks)));
-	if (r->by == BY_CPU || r->by == BY_MEMORY || r->by == BY_PIDS || r->by == BY_CPUTIME)
+		    "this host: %s; leave it out",
+		    disk_images_note(sup->disks)));
+	if (r->by == BY_CPU || r->by == BY_MEMORY || r->by == BY_PIDS ||
+	    r->by == BY_CPUTIME)
 		return (err_set(err, ERR_LIMIT, "--%s cannot be enforced on "
 		    "this host, where no cgroup of ours controls it; leave it "
-		    "out",
-		    r->name));
+		    "out", r->name));
 	return (err_set(err, ERR_LIMIT, "--%s cannot be enforced by this "
 	    "version of errandd; leave it out", r->name));
 }
@@ -250,8 +251,8 @@ submit_check(struct sup *sup, struct tenant *t, const struct job_submit *s,
 		    "namespaces, and on this host %s; leave it out", why));
 	if (s->net == JOB_NET_HOST && !t->conf.net_host)
 		return (err_set(err, ERR_DENIED, "tenant %s may not use --net "
-		    "host; its operator can allow it with: errandctl tenant set "
-		    "%s --net host", t->conf.name, t->conf.name));
+		    "host; its operator can allow it with: errandctl tenant "
+		    "set %s --net host", t->conf.name, t->conf.name));
 	if (image_known(sup, s, err) == -1)
 		return (-1);
 	if (s->spec.kind == OBJ_NONE || s->spec_len > LIMIT_SPEC)

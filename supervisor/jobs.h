@@ -18,8 +18,8 @@ struct tenant;
 
 #define JOBS_MAX        4096    /* that have not ended */
 #define JOBS_TENANT_MAX 1024    /* of one tenant */
-#define JOBS_VALUES     (UINT64_C(512) * 1024 * 1024)   /* bytes of environments
-							 * that wait with them */
+/* Bytes of environments that wait with them. */
+#define JOBS_VALUES     (UINT64_C(512) * 1024 * 1024)
 #define JOBS_TENANT_VALUES (UINT64_C(64) * 1024 * 1024) /* of one tenant's */
 
 /* What a job's one timer is for. */

@@ -200,9 +200,9 @@ maps_write(int proc, const struct map_rule *rule)
  * Safe because: the ids are the job's tenant's, from our own records, and never
  * 0; the namespace was checked; the files are opened through the checked
  * process's own directory; and the kernel lets a map be written only once, so
- * nobody's map is changed afterwards.  The process may move to another namespace
- * of its own between check and write: then the map it gets is that same one, in
- * a namespace that only it can have made.
+ * nobody's map is changed afterwards.  The process may move to another
+ * namespace of its own between check and write: then the map it gets is that
+ * same one, in a namespace that only it can have made.
  */
 int
 map_priv(int pidfd, const struct map_rule *rule, struct userns *ns)

@@ -82,7 +82,9 @@ void workdir_remove_priv(int, const struct map_rule *, const char *);
 /* Remove what jobs of a former daemon left in every UID/jobs/. */
 void workdir_sweep_priv(int);
 
-/* In a process that was forked for it: have a tenant's rights only.  0 or -1. */
+/*
+ * In a process that was forked for it: have a tenant's rights only.  0 or -1.
+ */
 int become_priv(uint32_t, uint32_t);
 
 /* What is asked of a tenant's caches. */

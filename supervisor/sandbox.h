@@ -37,7 +37,7 @@ struct sandbox_key {
 	struct tenant *tenant;
 	uint8_t net;
 	uint8_t as_root;
-	uint64_t disk;          /* bytes its file system holds; 0: it has none */
+	uint64_t disk;          /* bytes its file system holds; 0: none */
 	const struct image_conf *image; /* or NULL: the host's own files */
 };
 

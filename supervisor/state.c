@@ -51,8 +51,8 @@ dirs_make(const char *path, mode_t mode)
 }
 
 /*
- * Logs, store and what jobs write have nothing to do with one another.  Told so,
- * ext4 gives each an area of its own; else who makes a log there looks, for
+ * Logs, store and what jobs write have nothing to do with one another.  Told
+ * so, ext4 gives each an area of its own; else who makes a log there looks, for
  * minutes, at each inode that a sandbox before it gave back.
  */
 static void

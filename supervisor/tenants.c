@@ -82,7 +82,8 @@ tenants_claims(const struct tenant_conf *a, const struct tenant_conf *b)
 }
 
 const char *
-tenants_clash(const struct tenant_conf *a, const struct tenant_conf *b, int rootless)
+tenants_clash(const struct tenant_conf *a, const struct tenant_conf *b,
+    int rootless)
 {
 	uint32_t i;
 
@@ -311,8 +312,8 @@ add_check(struct tenants *ts, const struct tenant_conf *tc, struct err *err)
 		why = tenants_clash(tc, &t->conf, ts->cfg->rootless);
 		if (why != NULL && (!t->gone ||
 		    strcmp(t->conf.name, tc->name) == 0))
-			return (err_set(err, ERR_CONFLICT, "tenant %s cannot be "
-			    "added: %s tenant %s", tc->name, why,
+			return (err_set(err, ERR_CONFLICT, "tenant %s cannot "
+			    "be added: %s tenant %s", tc->name, why,
 			    t->conf.name));
 	}
 	return (0);

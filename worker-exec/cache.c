@@ -1,7 +1,8 @@
 /*
- * A job's caches, from its spec to what is saved of them.  Touches cN/ where the
- * job's data is and caches/ in the tenant's work directory, with the tenant's
- * rights.  What is saved is made by cache_merge.c and kept by lib/cachedir*.c.
+ * A job's caches, from its spec to what is saved of them.  Touches cN/ where
+ * the job's data is and caches/ in the tenant's work directory, with the
+ * tenant's rights.  What is saved is made by cache_merge.c and kept by
+ * lib/cachedir*.c.
  */
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -30,7 +31,7 @@
 #include "template.h"
 
 #define WORKSPACE       "/workspace/"
-#define NONE            "none"          /* what is below without a saved state */
+#define NONE            "none"          /* what is below with nothing saved */
 
 struct cache {
 	struct cache_spec spec;

@@ -1,6 +1,6 @@
 /*
- * One file of a cache, from the job's disk to where caches are kept.  Reads what
- * a job left, by descriptors and without following links.
+ * One file of a cache, from the job's disk to where caches are kept.  Reads
+ * what a job left, by descriptors and without following links.
  */
 #include <sys/stat.h>
 #include <sys/xattr.h>

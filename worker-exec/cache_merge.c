@@ -1,7 +1,7 @@
 /*
- * The next state of a cache, made of the former and of what a job wrote over it.
- * Works on what jobs left, with the tenant's rights, by descriptors and without
- * following links.  Knows the marks of overlayfs.
+ * The next state of a cache, made of the former and of what a job wrote over
+ * it.  Works on what jobs left, with the tenant's rights, by descriptors and
+ * without following links.  Knows the marks of overlayfs.
  *
  * A saved state is never written to, so what did not change is the same files
  * under new names, and the cost of saving is that of the entries, not of the

@@ -16,10 +16,10 @@ struct cache_size {
  * cache_merge(up, low, dir, max, size, why, len):
  * Make in ${dir}, which has an empty tree/, what an overlay of the directories
  * ${up} and ${low} (-1: none) shows.  What is in ${up} is moved there, or
- * copied from another file system; what is in ${low} gets another name.  Sockets,
- * FIFOs, devices and extended attributes are left out.  At most ${max} bytes;
- * 0 is no limit.  Both descriptors are taken.  Return 0, or -1 with a sentence
- * in ${why}.
+ * copied from another file system; what is in ${low} gets another name.
+ * Sockets, FIFOs, devices and extended attributes are left out.  At most ${max}
+ * bytes; 0 is no limit.  Both descriptors are taken.  Return 0, or -1 with a
+ * sentence in ${why}.
  */
 int cache_merge(int, int, int, uint64_t, struct cache_size *, char *, size_t);
 

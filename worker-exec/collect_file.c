@@ -13,9 +13,10 @@
 #include "storeclient.h"
 
 /*
- * In a namespace of its own the keeper is root over what the job left; elsewhere
- * it is the owner, who has to give himself the right first.  Nobody else is
- * left to see it, the mode was taken before, and io_remove does the same.
+ * In a namespace of its own the keeper is root over what the job left;
+ * elsewhere it is the owner, who has to give himself the right first.  Nobody
+ * else is left to see it, the mode was taken before, and io_remove does the
+ * same.
  */
 int
 collect_open(int dir, const char *name, mode_t mode, int flags)

@@ -42,7 +42,9 @@ old_add(void *cookie, const struct tree_entry *e)
 		return (-1);
 	o->v = p;
 	p[o->n] = *e;
-	/* Offsets until it is whole: the name, and its target right behind it. */
+	/*
+	 * Offsets until it is whole: the name, and its target right behind it.
+	 */
 	if (text_add(o, e->name, e->name_len, &at) == -1)
 		return (-1);
 	p[o->n].name = (const uint8_t *)(uintptr_t)at;

@@ -1,7 +1,7 @@
 /*
  * errandd's channel to errand-exec: each PREPARE becomes a keeper, each dead
- * keeper a GONE.  Makes and reaps processes and nothing else; a job's own affairs are
- * in keeper.c and what it calls.
+ * keeper a GONE.  Makes and reaps processes and nothing else; a job's own
+ * affairs are in keeper.c and what it calls.
  */
 #include <sys/queue.h>
 #include <sys/wait.h>

@@ -103,7 +103,9 @@ add(struct listing *l, const char *name, uint8_t type)
 	return (0);
 }
 
-/* Git sorts whole paths by their bytes: that is this order, in each directory. */
+/*
+ * Git sorts whole paths by their bytes: that is this order, in each directory.
+ */
 static int
 by_key(const void *x, const void *y)
 {

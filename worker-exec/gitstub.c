@@ -33,7 +33,8 @@ static const struct part {
 	{ ".git/config", BYTES("[core]\n\trepositoryformatversion = 0\n"
 	    "\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n") },
 	{ ".git/description", BYTES("Stands in for the submitter's repository, "
-	    "which was not sent: no history.\nThe commit is in ERRAND_COMMIT.\n") },
+	    "which was not sent: no history.\n"
+	    "The commit is in ERRAND_COMMIT.\n") },
 };
 
 static int

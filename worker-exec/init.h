@@ -24,8 +24,8 @@ struct sock_fprog;
  *                      it, so that taking it apart is not part of pid 1's end
  *   keeper  CHANGE     + 0 or 1 fd: the mount to put over the workspace; with
  *                      .size, /tmp and its like get so many bytes.  Without
- *                      user namespaces it is always sent, since then pid 1 gives
- *                      up the last of its rights
+ *                      user namespaces it is always sent, since then pid 1
+ *                      gives up the last of its rights
  *   init    CHANGED
  *   keeper  CACHE      + 1 fd: the mount to put at .path
  *   init    CACHED     .number: so many directories were made on the way; below

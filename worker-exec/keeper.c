@@ -324,8 +324,8 @@ run_await(struct keeper *k)
 }
 
 /*
- * What is left is to clean up, and nobody waits for that: other jobs of the same
- * burst may just be on their way, and it takes a fifth of what a job does.
+ * What is left is to clean up, and nobody waits for that: other jobs of the
+ * same burst may just be on their way, and it takes a fifth of what a job does.
  */
 static void
 linger(void)

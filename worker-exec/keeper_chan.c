@@ -122,8 +122,8 @@ keeper_go(struct keeper *k)
 	k->go_mono = io_mono_us();
 	k->go_us = io_real_us();
 	keeper_tell_gate(k, GATE_GO, -1);
-	/* But for a terminal it says no more here, and we are not to be woken for
-	 * its end.  What comes next is the command's affair. */
+	/* But for a terminal it says no more here, and we are not to be woken
+	 * for its end.  What comes next is the command's affair. */
 	if ((k->run->flags & JOBC_RUN_TTY) == 0)
 		io_close(&k->gate);
 	(void)sched_yield();

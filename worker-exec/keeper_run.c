@@ -330,10 +330,10 @@ meter(struct keeper *k)
 }
 
 /*
- * We mount no more, and from here on meet what the job left: no program, device,
- * socket or mount is made any more, and no call is open but those for files and
- * channels.  Safe with any rights: both only take away.  The command may run
- * already; of what it does nothing is looked at before.
+ * We mount no more, and from here on meet what the job left: no program,
+ * device, socket or mount is made any more, and no call is open but those for
+ * files and channels.  Safe with any rights: both only take away.  The command
+ * may run already; of what it does nothing is looked at before.
  */
 static int
 fence(struct keeper *k)
@@ -365,8 +365,8 @@ keeper_hand_in(struct keeper *k)
 	k->pump.fd[1] = k->out[1];
 	k->out[0] = k->out[1] = -1;
 	k->handed = 1;
-	/* Rights over the host go first; without any, the fence takes as long as
-	 * the command's own last steps. */
+	/* Rights over the host go first; without any, the fence takes as long
+	 * as the command's own last steps. */
 	if (k->cfg->bounded && fence(k) == -1)
 		return (-1);
 	keeper_go(k);

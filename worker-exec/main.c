@@ -45,8 +45,8 @@
  *	                collects the changes; talks to errandd and to the store.
  *	                Not in the job's cgroup.
  *	pid 1           in the keeper's user namespace, and in new pid, mount
- *	                and cgroup namespaces.  Makes the job's view of files, reaps,
- *	                delivers signals.  Forked, never executed.
+ *	                and cgroup namespaces.  Makes the job's view of files,
+ *	                reaps, delivers signals.  Forked, never executed.
  *	the command     in a user namespace below, as uid 1000 or 0, without
  *	                capabilities over any namespace but that empty one.
  *
@@ -55,9 +55,10 @@
  * but errandd's messages: it makes keepers and reaps them.
  *
  * Where user namespaces are closed (cfg.bounded), errand-exec keeps the rights
- * of NS_BOUNDED_CAPS, and all of these are in the host's user namespace: keeper,
- * pid 1 and command have the tenant's uid itself.  Keeper and pid 1 have rights
- * to mount until the job is in its workspace, then none; the command has none.
+ * of NS_BOUNDED_CAPS, and all of these are in the host's user namespace:
+ * keeper, pid 1 and command have the tenant's uid itself.  Keeper and pid 1
+ * have rights to mount until the job is in its workspace, then none; the
+ * command has none.
  *
  * Who dies takes those below along: keepers and pid 1 ask the kernel for it,
  * and a pid namespace ends with its pid 1.

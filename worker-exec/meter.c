@@ -105,8 +105,8 @@ wait_dead(int initfd, uint64_t ms)
 }
 
 /*
- * The last count is made when pid 1 is dead: a job may have filled its limit and
- * failed for that before we looked.
+ * The last count is made when pid 1 is dead: a job may have filled its limit
+ * and failed for that before we looked.
  */
 static void
 count_all(const struct meter_start *s, struct meter_word *w)

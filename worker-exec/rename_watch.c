@@ -84,8 +84,8 @@ static const struct call {
 #define NCALLS  (sizeof(calls) / sizeof(calls[0]))
 
 /*
- * Our own process enters the job's domain after this and before the command.  It
- * is known by a word that nobody else has: it is gone with the execve, and a
+ * Our own process enters the job's domain after this and before the command.
+ * It is known by a word that nobody else has: it is gone with the execve, and a
  * guess is asked about like any other call.
  */
 static int

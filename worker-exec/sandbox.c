@@ -180,11 +180,11 @@ static const struct sandbox_rule late_rules[] = {
 
 	/* Files. */
 	A(open), A(openat), A(openat2), A(lseek), A(pread64), A(pwrite64),
-	A(copy_file_range), A(ftruncate), A(fallocate),
-	A(fdatasync), A(fsync), A(syncfs), A(flock), A(stat), A(lstat), A(fstat),
-	A(newfstatat), A(statx), A(fstatfs), A(statfs), A(access),
-	A(faccessat), A(faccessat2), A(readlink), A(readlinkat), A(getdents64),
-	A(fchmod), A(fchmodat), A(fchown), A(fchownat), A(utimensat), A(mkdir),
+	A(copy_file_range), A(ftruncate), A(fallocate), A(fdatasync), A(fsync),
+	A(syncfs), A(flock), A(stat), A(lstat), A(fstat), A(newfstatat),
+	A(statx), A(fstatfs), A(statfs), A(access), A(faccessat), A(faccessat2),
+	A(readlink), A(readlinkat), A(getdents64), A(fchmod), A(fchmodat),
+	A(fchown), A(fchownat), A(utimensat), A(mkdir),
 	A(mkdirat), A(mknodat), A(link), A(linkat), A(symlinkat), A(rename),
 	A(renameat), A(renameat2), A(unlink), A(unlinkat), A(rmdir), A(chdir),
 	A(fchdir), A(getxattr), A(lgetxattr), A(fgetxattr), A(listxattr),

@@ -74,8 +74,8 @@ share_limit(void)
 }
 
 /*
- * All terminals of all instances of devpts are counted together: 4,096, of which
- * 1,024 are for the host's own (kernel.pty.max, kernel.pty.reserve).
+ * All terminals of all instances of devpts are counted together: 4,096, of
+ * which 1,024 are for the host's own (kernel.pty.max, kernel.pty.reserve).
  */
 unsigned int
 share_terminals(unsigned int jobs)

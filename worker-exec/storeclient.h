@@ -57,8 +57,8 @@ int storeclient_fetch_alone(struct storeclient *, const struct obj_ref *,
 int storeclient_want_pieces(struct storeclient *, const uint8_t *, size_t);
 
 /*
- * The same as storeclient_fetch for an object that the job can do without: what the store cannot
- * give is ENOENT, and no later call fails for it.
+ * The same as storeclient_fetch for an object that the job can do without: what
+ * the store cannot give is ENOENT, and no later call fails for it.
  */
 int storeclient_try(void *, const struct obj_ref *, uint8_t *, size_t *);
 

@@ -59,7 +59,7 @@ struct storeclient {
 
 	TAILQ_HEAD(get_head, get) gets;
 	struct lane first, chunks;
-	struct lane tries;      /* has no wants: pieces of lists that were tried */
+	struct lane tries;      /* no wants: pieces of lists that were tried */
 
 	uint8_t *put;           /* records that wait to be sent */
 	size_t put_len, put_cap, put_objects;

@@ -8,7 +8,7 @@
  * sandboxes are made of and nothing else of the host, so that a copy costs the
  * same on every host.
  */
-#define TEMPLATE_VIEW   "/view"         /* a job's root, but its private parts */
+#define TEMPLATE_VIEW   "/view"         /* a job's root, but what is private */
 #define TEMPLATE_IMAGES "/images"       /* the same of each image, by name */
 #define TEMPLATE_WORK   "/work"         /* the work root */
 #define TEMPLATE_NET    "/net"          /* hosts and resolv.conf of the host */

@@ -24,7 +24,10 @@ int template_etc(int, int);
  * what is ours; likewise. */
 int template_etc_image(int image, int from, int etc);
 
-/* Our passwd or group, and what the image has in its own; from template_users.c. */
+/*
+ * Our passwd or group, and what the image has in its own; from
+ * template_users.c.
+ */
 char *template_users(int image, const char *path, const char *ours);
 
 /* hosts and resolv.conf as the host has them, into ${dir}. */

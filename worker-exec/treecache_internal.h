@@ -59,8 +59,8 @@ int treecache_list(int, struct treecache_old **, size_t *);
 int treecache_evict(int, const char *, int);
 
 /*
- * Take the name of a tree away, whoever uses it: whoever does goes on, and it is
- * removed when nobody does.
+ * Take the name of a tree away, whoever uses it: whoever does goes on, and it
+ * is removed when nobody does.
  */
 void treecache_aside(int, const char *);
 

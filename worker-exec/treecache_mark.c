@@ -54,8 +54,8 @@ parse_below(const char *p, size_t len, char *root)
 }
 
 /*
- * Read a mark, and when its tree was made.  Return 0, or -1 when it is broken or
- * of another boot.
+ * Read a mark, and when its tree was made.  Return 0, or -1 when it is broken
+ * or of another boot.
  */
 static int
 mark_read(int fd, const char *hex, struct treecache_use *use, uint64_t *made)
@@ -162,7 +162,8 @@ treecache_find(int trees, const char *hex, int how, struct treecache_use *use)
 		errno = ENOENT;
 		goto err1;
 	}
-	if (mark_read(fd, hex, use, &made) == -1 || below_check(trees, use) == -1) {
+	if (mark_read(fd, hex, use, &made) == -1 ||
+	    below_check(trees, use) == -1) {
 		errno = ESTALE;
 		goto err1;
 	}

@@ -81,8 +81,8 @@ in_use(int trees, const char *name)
 }
 
 /*
- * Unfinished and half-removed ones whose keeper is gone; and what was set aside,
- * as soon as nobody needs it.
+ * Unfinished and half-removed ones whose keeper is gone; and what was set
+ * aside, as soon as nobody needs it.
  */
 static void
 sweep_one(int trees, const char *name)

@@ -231,9 +231,9 @@ pts_make(const struct view *v)
 }
 
 /*
- * Message queues are of the IPC namespace and need no mount; but Landlock allows
- * what a rule's directory is above, and this one is theirs.  A kernel without
- * them has nothing to allow.
+ * Message queues are of the IPC namespace and need no mount; but Landlock
+ * allows what a rule's directory is above, and this one is theirs.  A kernel
+ * without them has nothing to allow.
  */
 static int
 mqueue_make(void)

@@ -1,7 +1,7 @@
 /*
- * The directories of one sandbox on the host and the mount made of them.  Touches
- * jobs/ in the tenant's work directory, with its rights.  The tree below is
- * treecache.c's, the mount itself overlay.c's.
+ * The directories of one sandbox on the host and the mount made of them.
+ * Touches jobs/ in the tenant's work directory, with its rights.  The tree
+ * below is treecache.c's, the mount itself overlay.c's.
  */
 #include <sys/file.h>
 #include <sys/mount.h>
@@ -226,8 +226,8 @@ workspace_soft(const struct keeper *k)
 }
 
 /*
- * What holds the disk is the workspace and our descriptor of it, so that it goes
- * with the job and nothing in it need be removed.
+ * What holds the disk is the workspace and our descriptor of it, so that it
+ * goes with the job and nothing in it need be removed.
  */
 void
 workspace_detach(struct keeper *k)

@@ -52,7 +52,7 @@ struct job_req {
 	size_t record_len;
 	size_t receipt_len;
 	uint64_t log_bytes;             /* SETTLE */
-	int walked;                     /* PUBLISH: its objects were looked at */
+	int walked;                     /* PUBLISH: its objects are known */
 	struct walk *walk;              /* owned; ended, nothing missing */
 	enum job_req_state state;
 	char existed[JOB_ID_LEN + 1];   /* the job that it named before */

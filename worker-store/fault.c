@@ -25,8 +25,8 @@ static const struct meaning meanings[] = {
 	    "store starts again, try again then" },
 	{ EBADMSG, ERR_DAMAGED, 0, "an object in the store is damaged: send "
 	    "it again, or restore the store from a backup" },
-	{ EUCLEAN, ERR_IO, 0, "the store's index is damaged: its operator makes "
-	    "it anew with \"errandctl store rebuild-index\"" },
+	{ EUCLEAN, ERR_IO, 0, "the store's index is damaged: its operator "
+	    "makes it anew with \"errandctl store rebuild-index\"" },
 	{ ENOENT, ERR_NOT_FOUND, 0, "there is no such thing in the store" },
 	{ EFBIG, ERR_LIMIT, 0, "the tree has more directories and long files "
 	    "that are new than the store will look through at once" },

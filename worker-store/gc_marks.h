@@ -8,9 +8,9 @@
  * A set of places in packs: what a collection has found to be live.  A place
  * is where a record begins; records are longer than MARK_GRAIN bytes, so a
  * number of that many bytes names one.  Places are kept by 2 MiB of a pack, as
- * a sorted row of 16-bit numbers while they are few and as a bitmap (4 KiB) when
- * they are many: two to four bytes for each, and never more than 1/512 of the
- * packs.  Nothing is ever moved as a whole, so no call takes long.
+ * a sorted row of 16-bit numbers while they are few and as a bitmap (4 KiB)
+ * when they are many: two to four bytes for each, and never more than 1/512 of
+ * the packs.  Nothing is ever moved as a whole, so no call takes long.
  */
 #define MARK_GRAIN      64
 

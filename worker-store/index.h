@@ -39,7 +39,7 @@ struct ix_stat {
 	uint64_t commits;
 	uint64_t flushes;
 	uint64_t runs;          /* segs.h */
-	uint64_t memory;        /* that they take, bytes; the map is not in it */
+	uint64_t memory;        /* that they take, bytes, without the map */
 };
 
 /**

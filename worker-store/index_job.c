@@ -1,5 +1,6 @@
 /*
- * What the index keeps of jobs and references: keys and values.  Reaches the file through index.c only.
+ * What the index keeps of jobs and references: keys and values.  Reaches the
+ * file through index.c only.
  */
 #include <errno.h>
 #include <stdlib.h>

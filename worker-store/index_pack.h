@@ -10,11 +10,11 @@
  *           u64 live bytes, u64 bytes of the journal, all little-endian
  *
  * Live are the records, headers included, that an object's entry points to; it
- * changes in the transaction in which the entry does.  Of the journal are all its
- * records, whether their jobs are there yet or not, and some that a failure took
- * back.  An entry of the first form ends before live: nothing had ever been
- * deleted then, so all of the pack's records are live.  One of the second ends
- * behind it, and says nothing of the journal.
+ * changes in the transaction in which the entry does.  Of the journal are all
+ * its records, whether their jobs are there yet or not, and some that a failure
+ * took back.  An entry of the first form ends before live: nothing had ever
+ * been deleted then, so all of the pack's records are live.  One of the second
+ * ends behind it, and says nothing of the journal.
  */
 struct ix;
 
@@ -31,8 +31,8 @@ int ix_pack_get(struct ix *, uint32_t, struct ix_pack *);
 
 /**
  * ix_pack_put(ix, pack):
- * In a write transaction: note length, seal and journal; what is live stays as it was
- * (nothing, for a new one), whatever ${pack} says.
+ * In a write transaction: note length, seal and journal; what is live stays as
+ * it was (nothing, for a new one), whatever ${pack} says.
  */
 int ix_pack_put(struct ix *, const struct ix_pack *);
 

@@ -1,6 +1,6 @@
 /*
- * What the index keeps of tenants: how much they use, the head of their chain of
- * receipts, their epoch.  Reaches the file through index.c only.
+ * What the index keeps of tenants: how much they use, the head of their chain
+ * of receipts, their epoch.  Reaches the file through index.c only.
  */
 #include <errno.h>
 #include <string.h>

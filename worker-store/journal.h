@@ -55,9 +55,9 @@ int journal_serial_put(struct ix *, uint64_t);
 
 /*
  * The last serial that was used: 1.  If the index knows none, because the store
- * is new, or older than the journal, or because the index is damaged: 0, and the
- * microseconds since 1970, since to begin at 1 again would give what is in the
- * packs already the numbers of something else.  -1 with errno.
+ * is new, or older than the journal, or because the index is damaged: 0, and
+ * the microseconds since 1970, since to begin at 1 again would give what is in
+ * the packs already the numbers of something else.  -1 with errno.
  */
 int journal_serial_get(struct ix *, uint64_t *);
 

@@ -56,8 +56,8 @@ int packs_list(struct packs *, uint32_t **, size_t *);
  * packs_attach(ps, number, committed, journal):
  * Open the pack to append to, of which ${journal} bytes are known to be the
  * journal's, and drop what lies behind ${committed}: a batch that a crash cut
- * off.  Return 0; 1 when the file is damaged or gone, so that another one must be
- * begun (it was logged); -1 after logging what can be put right.
+ * off.  Return 0; 1 when the file is damaged or gone, so that another one must
+ * be begun (it was logged); -1 after logging what can be put right.
  */
 int packs_attach(struct packs *, uint32_t, uint64_t, uint64_t);
 

@@ -1,7 +1,7 @@
 /*
  * The directory of the pack files: which there are, and their beginnings and
- * ends.  Makes and removes files below packs/; of their bytes it writes none but
- * their headers.
+ * ends.  Makes and removes files below packs/; of their bytes it writes none
+ * but their headers.
  */
 #include <sys/stat.h>
 
@@ -317,7 +317,9 @@ err0:
 	return (-1);
 }
 
-/* Held open, so that its name may go at once and its blocks little by little. */
+/*
+ * Held open, so that its name may go at once and its blocks little by little.
+ */
 static void
 bury(struct packs *ps, int fd)
 {

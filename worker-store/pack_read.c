@@ -1,6 +1,6 @@
 /*
- * Reading from packs, by descriptors that are held open.  Everything of a record
- * is checked each time it is read.  Writes nothing.
+ * Reading from packs, by descriptors that are held open.  Everything of a
+ * record is checked each time it is read.  Writes nothing.
  */
 #include <sys/stat.h>
 #include <sys/uio.h>

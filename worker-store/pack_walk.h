@@ -11,13 +11,14 @@ struct packs;
  * A pack from its first record to its last, by their lengths and MACs and
  * nothing else: bytes that only look like a record are never taken for one.
  * Behind a header that is damaged the next is looked for that has a MAC for its
- * very place.  The file's own header says nothing that its records do not say themselves.
+ * very place.  The file's own header says nothing that its records do not say
+ * themselves.
  */
 enum pack_found {
 	PACK_END = 0,           /* no more: see unreachable */
 	PACK_RECORD,            /* w->rec, at w->at, its bytes at w->stored */
 	PACK_BAD_BYTES,         /* the same, but the bytes do not match */
-	PACK_BAD_HEAD,          /* from w->at to w->next; nothing else to tell */
+	PACK_BAD_HEAD,          /* from w->at to w->next; no more to tell */
 	PACK_ON                 /* nothing yet: go on */
 };
 

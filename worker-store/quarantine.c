@@ -22,7 +22,7 @@
 
 #define KEY_LEN         (4 + OBJ_ID_LEN)
 #define VALUE_LEN       28
-#define FOUND_MAX       4096    /* between two commits; others are found again */
+#define FOUND_MAX       4096    /* between two commits; more are found again */
 
 struct count {
 	uint32_t tenant;

@@ -14,8 +14,8 @@ struct store;
 
 /*
  * An entry of the journal and where it is.  They are done again type by type,
- * and within one by what a store that was damaged cannot have got wrong: ends of
- * jobs by their place in the tenant's chain, the others by their serial.
+ * and within one by what a store that was damaged cannot have got wrong: ends
+ * of jobs by their place in the tenant's chain, the others by their serial.
  */
 struct rebuild_entry {
 	uint64_t order;

@@ -56,14 +56,14 @@ struct rewrite {
 	int over;
 	int damaged;
 	unsigned int holds;
-	uint64_t kept;          /* since when collections are in the way, or 0 */
+	uint64_t kept;          /* since when collections are in the way; 0 */
 	uint64_t turn;          /* until when none may begin */
 	uint64_t forgot;        /* jobs, since the journal was all needed */
 	uint64_t journal;       /* of the pack's: seen, and carried */
 	uint64_t carried;
 	uint32_t stuck[STUCK_MAX];
 	struct rewrite_figures fig;
-	size_t n;               /* objects that the step moves: as they will be */
+	size_t n;               /* that the step moves: as they will be */
 	struct ix_object moved[STEP_OBJECTS];
 	struct ix_object *sorted[STEP_OBJECTS];
 };
@@ -216,9 +216,9 @@ on_pack(void *cookie, const struct ix_pack *p)
 /*
  * What the journal tells of jobs that are gone is of no use, but only a look at
  * all of it says how much that is.  Taken for dead it would be rewritten for
- * ever, where it is most of a pack.  So it counts as needed, until many jobs have
- * been forgotten; then the oldest pack is rewritten, where they most likely were,
- * and so on until one turns out to be needed.
+ * ever, where it is most of a pack.  So it counts as needed, until many jobs
+ * have been forgotten; then the oldest pack is rewritten, where they most
+ * likely were, and so on until one turns out to be needed.
  */
 static void
 look_into_journal(struct choice *c)

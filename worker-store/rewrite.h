@@ -11,9 +11,10 @@
  * steps of half a megabyte between batches, each of which flushes the copies
  * before one commit says where they are now.  When nothing is live any more, a
  * commit stops naming the pack, and only then is its file removed and the
- * directory flushed.  Copies are checked against their ids; a pack with a damaged
- * object is left as it is.  An open pack that is mostly dead is sealed first.
- * A part of the journal is copied without what it tells of jobs that are gone.
+ * directory flushed.  Copies are checked against their ids; a pack with a
+ * damaged object is left as it is.  An open pack that is mostly dead is sealed
+ * first.  A part of the journal is copied without what it tells of jobs that
+ * are gone.
  *
  * While a collection holds a set of places (gc.h) nothing is moved.  Nobody
  * reads a pack over several handlers without holding all of them.

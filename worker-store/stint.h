@@ -14,7 +14,7 @@ struct stint {                  /* one that is under way */
 };
 
 struct stint_longest {
-	uint64_t us;            /* flushes, and others on the machine, included */
+	uint64_t us;            /* with flushes and others on the machine */
 	uint64_t own_us;        /* without the waiting for flushes */
 	uint64_t cpu_us;        /* of the processor */
 };

@@ -221,7 +221,9 @@ recover(struct store *st)
 		return (-1);
 	rc = ix_packs(st->ix, recover_pack, &r);
 	ix_read_end(st->ix);
-	/* Nothing is removed for the sake of an index that is not the newest. */
+	/*
+	 * Nothing is removed for the sake of an index that is not the newest.
+	 */
 	if (rc == 0 && (rc = packs_prune(st->packs, r.open.number)) == 0)
 		rc = packs_sweep(st->packs, r.named, r.n, r.open.number);
 	free(r.named);

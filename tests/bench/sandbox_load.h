@@ -32,7 +32,7 @@ struct load_order {
 
 /* Milliseconds of a burst, or sandboxes in a second. */
 struct load_answer {
-	double all;             /* of errand: the host knows that it has ended */
+	double all;             /* of errand: the host knows that it ended */
 	double command;         /* its last command has ended */
 };
 

@@ -97,7 +97,7 @@ struct fill_times {
 	double upkeep;
 	double commit_cpu;
 	double upkeep_cpu;
-	double bare;            /* an append of 400 bytes and a flush beside it */
+	double bare;            /* 400 bytes appended and flushed beside it */
 };
 
 static inline double
@@ -185,8 +185,8 @@ disk_free(const char *where)
 
 /*
  * Nothing refers to the objects that fill the index.  When a disk has less than
- * four reserves left, at most 4 GiB, the store deletes such: then there would be
- * nothing to measure.
+ * four reserves left, at most 4 GiB, the store deletes such: then there would
+ * be nothing to measure.
  */
 static inline void
 disk_check(const char *where, uint64_t n)

@@ -7,9 +7,10 @@
  * The index has -n objects beforehand, a million if it is not said.  In each
  * phase somebody asks on and on, and the longest answer is noted.  Of the steps
  * themselves the store says the longest: by the clock, without the waiting for
- * flushes, and of the processor.  How long a flush takes is the disk's affair; a
- * process beside the store appends 4 KiB and flushes them, ten times a second,
- * and notes the longest.  On a busy machine only the last is ours alone.
+ * flushes, and of the processor.  How long a flush takes is the disk's affair;
+ * a process beside the store appends 4 KiB and flushes them, ten times a
+ * second, and notes the longest.  On a busy machine only the last is ours
+ * alone.
  *
  * The store is that of a build with CRASH=1, for one number: what was put a
  * moment ago may be collected.

@@ -9,8 +9,9 @@
 
 /*
  * A mount namespace from which nothing is seen outside.  In a chroot the root
- * is no mount, so what is private has to be said from the top: joining one's own
- * namespace leads there, and the way back is held open.  0, or -1 with errno.
+ * is no mount, so what is private has to be said from the top: joining one's
+ * own namespace leads there, and the way back is held open.  0, or -1 with
+ * errno.
  */
 static inline int
 mounts_alone(void)

@@ -314,7 +314,9 @@ answer_take(struct load *l, const struct drv_reply *r)
 		expire_ok(l, &q, r);
 }
 
-/* Take the answers that come until ${until}; without waiting if that is past. */
+/*
+ * Take the answers that come until ${until}; without waiting if that is past.
+ */
 static inline void
 load_pump(struct load *l, uint64_t until)
 {

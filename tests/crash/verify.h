@@ -220,8 +220,8 @@ verify_unsettled(struct load *l)
 }
 
 /*
- * What it says of itself when it is opened, from ${from} on in its log: no crash
- * is a reason to miss a pack, be it one in which nothing is live.
+ * What it says of itself when it is opened, from ${from} on in its log: no
+ * crash is a reason to miss a pack, be it one in which nothing is live.
  */
 static inline void
 verify_log(const struct load *l, long from)

@@ -80,7 +80,8 @@ struct stand_out {
 	char box[JOB_ID_LEN + 1];       /* the sandbox */
 	uint8_t *out[2];                /* NUL terminated */
 	size_t len[2];
-	uint64_t us_run, us_map, us_place, us_ready, us_started, us_ended, us_result;
+	uint64_t us_run, us_map, us_place, us_ready, us_started, us_ended;
+	uint64_t us_result;
 	uint64_t us_gone;
 };
 

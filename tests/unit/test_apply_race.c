@@ -299,7 +299,9 @@ saves_are_kept_where_names_cannot_be_exchanged(void **state)
 	(void)state;
 	no_flags = 1;
 	after_call = 0;
-	/* Before the look: afterwards there is the window that is documented. */
+	/*
+	 * Before the look: afterwards there is the window that is documented.
+	 */
 	for (unsigned n = 1; n <= 8; n++)
 		once(append, "a", n, 0);
 }

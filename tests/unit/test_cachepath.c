@@ -24,7 +24,8 @@ one_form_is_valid(void **state)
 		{ "/var/tmp/x", 1 }, { "/workspace/...", 1 },
 		{ "/workspace/.gitx", 1 }, { "/tmp/.git", 1 },
 		{ "", 0 }, { "/", 0 }, { "a", 0 }, { "workspace/a", 0 },
-		{ "/workspace", 0 }, { "/workspace/", 0 }, { "/workspacex/a", 0 },
+		{ "/workspace", 0 }, { "/workspace/", 0 },
+		{ "/workspacex/a", 0 },
 		{ "/workspace//a", 0 }, { "/workspace/a/", 0 },
 		{ "/workspace/./a", 0 }, { "/workspace/a/..", 0 },
 		{ "/workspace/../etc", 0 }, { "/workspace/.git", 0 },
@@ -53,7 +54,8 @@ as_users_write_them(void **state)
 	static const struct {
 		const char *path, *want;
 	} rows[] = {
-		{ "out", "/workspace/out" }, { "./out//x/.", "/workspace/out/x" },
+		{ "out", "/workspace/out" },
+		{ "./out//x/.", "/workspace/out/x" },
 		{ "/workspace/out/", "/workspace/out" },
 		{ "~/.cache/ccache", "/home/runner/.cache/ccache" },
 		{ "/home/ann/.cache", "/home/runner/.cache" },

@@ -768,9 +768,11 @@ test_bad_streams(void **arg)
 	refused(FRAME_HOST, "wrong stream");
 	begin(1), put(2, FRAME_OPEN, 0, NULL, 0);
 	refused(FRAME_HOST, "odd and ascend");
-	begin(1), put(3, FRAME_OPEN, 0, NULL, 0), put(1, FRAME_OPEN, 0, NULL, 0);
+	begin(1), put(3, FRAME_OPEN, 0, NULL, 0),
+	    put(1, FRAME_OPEN, 0, NULL, 0);
 	refused(FRAME_HOST, "odd and ascend");
-	begin(1), put(3, FRAME_OPEN, 0, NULL, 0), put(3, FRAME_OPEN, 0, NULL, 0);
+	begin(1), put(3, FRAME_OPEN, 0, NULL, 0),
+	    put(3, FRAME_OPEN, 0, NULL, 0);
 	refused(FRAME_HOST, "odd and ascend");
 	begin(1), put(1, FRAME_OPEN, 0, NULL, 0);
 	refused(FRAME_CLIENT, "OPEN from the host");
@@ -901,7 +903,8 @@ test_speed(void **arg)
 		}
 	}
 	clock_gettime(CLOCK_MONOTONIC, &b);
-	s = (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9;
+	s = (double)(b.tv_sec - a.tv_sec) +
+	    (double)(b.tv_nsec - a.tv_nsec) / 1e9;
 	printf("# %.0f MiB/s\n", (double)(done >> 20) / s);
 	frame_conn_free(c);
 	frame_conn_free(h);

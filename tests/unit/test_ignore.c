@@ -207,7 +207,8 @@ same_as_git(void **state)
 			memcpy(in + inlen, path, strlen(path) + 1);
 			inlen += strlen(path) + 1;
 		}
-		if (gitls_output(fold ? ask_fold : ask, dir, in, inlen, &out, &outlen) == -1)
+		if (gitls_output(fold ? ask_fold : ask, dir, in, inlen, &out,
+		    &outlen) == -1)
 			fail();
 		ig = ignore_parse(rules, strlen(rules),
 		    fold ? IGNORE_FOLD : 0);

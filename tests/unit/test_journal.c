@@ -130,7 +130,9 @@ any_other_byte_is_refused(void **state)
 	journal_done(&j);
 }
 
-/* Even with the right key: it is our own, but not every bug of ours is known. */
+/*
+ * Even with the right key: it is our own, but not every bug of ours is known.
+ */
 static void
 paths_stay_inside(void **state)
 {

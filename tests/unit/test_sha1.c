@@ -54,7 +54,8 @@ every_length(void **state)
 	memset(buf, 'x', sizeof(buf));
 	for (i = 0; i <= 200; i++)
 		sha1(buf, i, all + i * SHA1_LEN);
-	assert_string_equal(hex_of(all, sizeof(all)), "e071bbfd306caea44e4027211afae4a1fb3f0999");
+	assert_string_equal(hex_of(all, sizeof(all)),
+	    "e071bbfd306caea44e4027211afae4a1fb3f0999");
 }
 
 int

@@ -1,8 +1,8 @@
 /*
  * Collection, leases and pack rewriting, against a model: random puts, checks,
  * jobs and their ends, collections that run meanwhile, channels that close and
- * stores that are killed.  The store is the one with small numbers (CRASH=1), so
- * that every collection has many steps and packs are short.
+ * stores that are killed.  The store is the one with small numbers (CRASH=1),
+ * so that every collection has many steps and packs are short.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -791,7 +791,8 @@ test_storm(void **state)
 			fail_msg("%d s, and no pack was rewritten",
 			    STORM_US / 1000000);
 	}
-	print_message("# idle %llu of %llu\n", (unsigned long long)idle, (unsigned long long)steps);
+	print_message("# idle %llu of %llu\n", (unsigned long long)idle,
+	    (unsigned long long)steps);
 	/* It was a storm, and not over before it began. */
 	assert_true(steps > 20);
 	assert_true(idle < steps / 2);

@@ -1002,8 +1002,8 @@ counted(const struct drv *d)
 }
 
 /*
- * A damaged page can hide how far the journal has counted, or say that it is not
- * far.  What is written then takes nothing away from what was.
+ * A damaged page can hide how far the journal has counted, or say that it is
+ * not far.  What is written then takes nothing away from what was.
  */
 static void
 test_serial_lost(void **state)

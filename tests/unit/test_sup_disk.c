@@ -271,8 +271,8 @@ on_made(void *cookie, int error)
 }
 
 /*
- * One that has to be formatted, and is large, holds nobody up: not who waits for
- * another one of another size, and nobody who does not wait at all.
+ * One that has to be formatted, and is large, holds nobody up: not who waits
+ * for another one of another size, and nobody who does not wait at all.
  */
 static void
 test_nobody_waits(void **state)
@@ -304,7 +304,9 @@ test_nobody_waits(void **state)
 	disk_drop(w->di, &large);
 }
 
-/* The process that makes them dies: who waits hears of it, the next gets his. */
+/*
+ * The process that makes them dies: who waits hears of it, the next gets his.
+ */
 static void
 test_maker_dies(void **state)
 {

@@ -240,7 +240,7 @@ test_stir(void **state)
 	int i;
 
 	(void)state;
-	sandbox_pool_stir(sup.sandboxes);       /* nothing is wanted: no matter */
+	sandbox_pool_stir(sup.sandboxes);       /* nothing is wanted */
 	cold(0);
 	now += 9000;
 	sandbox_pool_stir(sup.sandboxes);

@@ -202,8 +202,8 @@ read_log(int fd, uint64_t total)
 }
 
 /*
- * The memory comes back, also what reading took; and who follows late gets every
- * byte all the same.
+ * The memory comes back, also what reading took; and who follows late gets
+ * every byte all the same.
  */
 static void
 test_given_back(void **arg)
