@@ -316,19 +316,17 @@ disk_await(struct disk_images *di, uint64_t bytes, void (*fn)(void *, int),
 	w->mnt = -1;
 	w->fn = fn;
 	w->cookie = cookie;
-	if ((w->late = evtimer_new(di->base, on_late, w)) == NULL ||
-	    evtimer_add(w->late, &tv) == -1) {
-		errno = ENOMEM;
+	errno = ENOMEM;
+	if ((w->late = evtimer_new(di->base, on_late, w)) == NULL)
 		goto err1;
-	}
-	if (ask(di, bytes) == -1)
-		goto err1;
+	if (evtimer_add(w->late, &tv) == -1 || ask(di, bytes) == -1)
+		goto err2;
 	TAILQ_INSERT_TAIL(&di->waits, w, next);
 	return (w);
 
+err2:
+	event_free(w->late);
 err1:
-	if (w->late != NULL)
-		event_free(w->late);
 	free(w);
 	return (NULL);
 }

@@ -30,7 +30,6 @@ void
 stint_end(const struct stint *s, struct stint_longest *l)
 {
 	uint64_t us = io_mono_us() - s->us, cpu = cpu_us() - s->cpu_us;
-
 	uint64_t waited = waited_us - s->waited_us;
 	uint64_t own = us > waited ? us - waited : 0;
 

@@ -420,6 +420,7 @@ side_serve(int fd, const char *dir, unsigned int mounts)
 {
 	struct load_answer a;
 	struct load_order o;
+
 	side.dir = dir;
 	load_mounts(dir, mounts);
 	side_config();
