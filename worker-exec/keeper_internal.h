@@ -77,6 +77,7 @@ struct keeper {
 
 	/* of the sandbox */
 	uint8_t mapped, placed, gated, proved, mounted, cached;
+	uint8_t terminal;       /* it has one, as its job wants */
 	int cache_at;           /* pid 1's word about the last cache */
 	/* of the job */
 	uint8_t has_git;        /* a stand-in lies in the upper directory */

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -58,6 +59,7 @@ keeper_give(struct keeper *k, int fd)
 void
 keeper_terminal(struct keeper *k, int *fds)
 {
+	struct pollfd p = { .events = POLLIN };
 	unsigned int number;
 
 	if (k->run == NULL || (k->run->flags & JOBC_RUN_TTY) == 0 ||
@@ -73,6 +75,11 @@ keeper_terminal(struct keeper *k, int *fds)
 	fds[0] = fds[1] = -1;
 	feed_terminal(&k->feed, k->pump.fd[0],
 	    (k->run->flags & JOBC_RUN_INPUT) != 0);
+	/* What was typed lies in a queue for the kernel to come to; who asks
+	 * whether there is something to read has it come. */
+	p.fd = k->slave;
+	(void)poll(&p, 1, 0);
+	k->terminal = 1;
 }
 
 int

@@ -364,6 +364,11 @@ keeper_hand_in(struct keeper *k)
 	k->pump.fd[0] = k->out[0];
 	k->pump.fd[1] = k->out[1];
 	k->out[0] = k->out[1] = -1;
+	/* What is typed on it from the start is typed on a terminal as it was made,
+	 * not on one that the command has set otherwise and that echoes it. */
+	if ((k->run->flags & JOBC_RUN_TTY) != 0 &&
+	    keeper_await(k, &k->terminal) == -1)
+		return (-1);
 	k->handed = 1;
 	/* Rights over the host go first; without any, the fence takes as long
 	 * as the command's own last steps. */

@@ -196,6 +196,35 @@ for as in '' --as-root; do
 	is "$rc:$out" 0:refused "pid 1's limits are not the job's to set$as"
 done
 
+# --- whose it is on the host ---
+
+if [ -n "$root" ]; then
+	exe=$(sha256sum "$BIN/errand-exec")
+	for as in '' --as-root; do
+		[ -z "$as" ] || [ -z "${ERRAND_TEST_BOUNDED-}" ] || continue
+		# shellcheck disable=SC2086
+		run $as -d -- sh -c "mkdir own; : >own/f; : >/tmp/f; ln -s / own/l
+		    mkfifo own/p; exec bash -c 'exec -a $mark-own sleep 3600'"
+		job=$out
+		check "control: it runs$as" wait_for $LIMIT marked "$mark-own"
+		is "$(stat -c %u:%g "/proc/$(pgrep -f "$mark-own")")" "$base:$base" \
+		    "a process is its tenant's$as"
+		made=$(find "$T/state/run" -path '*/own*')
+		is "$(printf '%s\n' "$made" | wc -l)" 4 "control: what it made is there$as"
+		# shellcheck disable=SC2086
+		is "$(stat -c %u:%g $made | sort -u)" "$base:$base" "and so is a file$as"
+		errand kill -q "$job" >/dev/null 2>&1
+		check "it ends$as" wait_for $LIMIT not_marked "$mark-own"
+	done
+	is "$(sha256sum "$BIN/errand-exec")" "$exe" "our program is as it was"
+fi
+# Signals to all that a job may reach end the job's own processes.
+run -- sh -c "sleep 3600 & kill -9 -1; echo on"
+check "the host's process is there" marked "$mark"
+check "and errandd" test -e "/proc/$daemon_pid/exe"
+run -- true
+is "$rc" 0 "and the next job runs"
+
 # --- nothing stays ---
 
 run -- sh -c "setsid setsid sh -c 'sleep 3600; :' $mark-left & \

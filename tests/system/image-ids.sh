@@ -1,7 +1,7 @@
 #!/bin/sh
 # Jobs that are root in an image and have more ids than one: what they can do
 # with them inside, whose they are outside, and what is left of them.
-# shellcheck disable=SC2154
+# shellcheck disable=SC2016,SC2154
 
 . "$(dirname "$0")/../lib.sh"
 . "$TOP/tests/tools/image.sh"
@@ -99,6 +99,18 @@ like "$(timeout 60 "$BIN/errand" run -q --as-root -- chown 33 f 2>&1)" \
 is "$(job --as-root -- sh -c 'mv sub other && ls other')" g \
     'a directory of the tree can be renamed by mv'
 
+# What it cannot do is the same as with one id.
+cp "$BUILD/tests/tools/job_syscalls" .
+for what in calls trace; do
+	out=$(job --as-root -- ./job_syscalls $what)
+	like "$out" '^ok ' "$what: were tried"
+	is "$(printf '%s\n' "$out" | grep -v '^ok ')" '' "$what: as refused as ever"
+done
+is "$(job --as-root -- ./job_syscalls fds)" '' 'no descriptor is left open'
+is "$(job --as-root -- sh -c 'for i in 0 1 65535; do echo "$i 0 1" >/proc/self/uid_map ||
+    echo no; done 2>/dev/null' | tr '\n' ' ')" 'no no no ' 'its map is not written again'
+rm job_syscalls
+
 # --- outside ---
 
 timeout 60 "$BIN/errand" run -q --image i --as-root -- setpriv --reuid 33 \
@@ -129,9 +141,9 @@ is "$(job --cache c=/workspace/c -- cat c/d/f)" 1 'and any job of its has it'
 
 # --- what is left ---
 
-none() { [ -z "$(find "$T/state/run/$base/jobs" -mindepth 1 -maxdepth 1 -newer "$T/stamp")" ]; }
+not_owned() { ! owned; }
 owned() { [ -n "$(find "$T/state/run/$base/jobs" -uid "$((more + 32))")" ]; }
-touch "$T/stamp"
+check 'the jobs before have left nothing of them' wait_for $LIMIT not_owned
 timeout 60 "$BIN/errand" run -q --image i --as-root -- sh -c 'mkdir d d/e; echo x >d/e/x
     chown -R 33:33 d; chmod 700 d d/e; sleep 3600' >/dev/null 2>&1 &
 client=$!

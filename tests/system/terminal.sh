@@ -43,6 +43,39 @@ errand -q -t -- sh -c 'exit 5' </dev/null
 is $? 5 'the exit status is the command'\''s'
 errand -q -t -- sh -c 'kill -SEGV $$' </dev/null
 is $? 139 'a signal too'
+bad=
+for c in 0 1 2 119 120 126 127 128 129 137 254 255; do
+	errand -q -t -- sh -c "exit $c" </dev/null
+	[ $? -eq $c ] || bad="$bad $c"
+done
+for c in HUP:129 INT:130 QUIT:131 KILL:137 PIPE:141 TERM:143; do
+	errand -q -t -- sh -c "kill -${c%:*} \$\$" </dev/null
+	[ $? -eq ${c#*:} ] || bad="$bad $c"
+done
+is "$bad" '' 'whatever they are'
+errand -q -t -- no-such-program </dev/null 2>/dev/null
+is $? 127 'a command that is not there is 127'
+errand -q -t -- /etc </dev/null 2>/dev/null
+is $? 126 'one that cannot be executed 126'
+is "$(errand -q -t -- sh -c 'read -r pid x x x x sid tty fore x </proc/$$/stat
+    read -r pid x x pp group sid tty fore x </proc/$$/stat
+    [ $pid:$pid:$pid = $group:$sid:$fore ] && [ $tty -ne 0 ] && echo leader' </dev/null |
+    tr -d '\r')" leader 'the command leads a session, and the group in the foreground'
+head -c 300000 /dev/urandom >bytes
+is "$(errand -q -t -- sh -c 'stty raw; cat bytes' </dev/null | sum /dev/stdin)" \
+    "$(sum bytes)" 'a terminal that is raw passes bytes of any value'
+head -c 20000 bytes >some
+n=0
+for i in $(seq 100); do
+	errand -q -t -- sh -c 'stty raw; cat some' </dev/null | cmp -s some - ||
+	    n=$((n + 1))
+done
+is "$n" 0 'and shows no key that nobody typed'
+rm some
+rm bytes
+is "$( (head -c 5000 /dev/zero | tr '\0' x; echo; echo end) | errand -q -i -t -- sh -c '
+    stty -echo; read x; echo ${#x}; read x; echo "<$x>"' | tr -d '\r' | tail -n 2 | tr '\n' ' ')" \
+    '4095 <end> ' 'a line that is too long for a terminal is cut, and that one alone'
 ERRAND_TIME=30 errand -q -t -- sh -c 'sleep 600 & echo done' </dev/null \
     >/dev/null
 is $? 0 'what is left in the background ends with the job'
@@ -88,7 +121,7 @@ drive raw 'expect:up' 'send:\x03' 'expect:got' 'send:\x04' -- "$E" -q -t -- \
 is "$end" 'status 0 modes same' 'and is the command'\''s to handle'
 printf 'echo star""ted; exec sleep 60\n' >script
 drive raw 'expect:\$ ' 'send:sh script\n' 'expect:started' 'send:\x1a' \
-    'expect:Stopped' 'send:jobs; kill %1; wait; echo $((6*7))\n' 'expect:42' \
+    'expect:Stopped' 'send:jobs; kill %1; fg; echo $((6*7))\n' 'expect:42' \
     'send:exit 3\n' -- "$E" -q -t -e 'PS1=$ ' -- bash --norc -i
 is "$end" 'status 3 modes same' 'a shell has job control: Ctrl-Z, jobs, kill'
 drive raw 'expect:up' 'send:\x1a' 'send:x\n' 'expect:x' -- "$E" -q -t -- \

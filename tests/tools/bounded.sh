@@ -29,7 +29,8 @@ until bounded_made; do
 	sleep 0.05
 done
 echo '0 0 4294967295' >"/proc/$bounded_pid/uid_map" &&
-    echo '0 0 4294967295' >"/proc/$bounded_pid/gid_map" || exit 1
+    echo '0 0 4294967295' >"/proc/$bounded_pid/gid_map" &&
+    echo '0 0 4294967295' >"/proc/$bounded_pid/projid_map" || exit 1
 # shellcheck disable=SC2016
 ERRAND_TEST_BOUNDED=1 nsenter -U -m -t "$bounded_pid" -S 0 -G 0 sh -c '
 	echo 0 >/proc/sys/user/max_user_namespaces || exit 1

@@ -106,6 +106,22 @@ is "$("$here/job_syscalls" fds | tr '\n' ' ')" "" "no descriptor above 2"
 is "$(readlink /proc/self/fd/0)" /dev/null "stdin is /dev/null"
 cannot "stdin is not writable" sh -c 'echo >&0'
 
+# What is executed is nobody's to overwrite, under whichever name.
+for p in /proc/self/exe /proc/[0-9]*/exe /proc/[0-9]*/root/bin/sh; do
+	cannot "$p is not writable" sh -c ": >>$p" 2>/dev/null
+done
+# A descriptor is no way to what is above what it is of.
+exec 5</workspace 6</
+for p in /proc/self/fd/5/../../.. /proc/self/fd/6/.. /proc/self/cwd/../..; do
+	is "$(stat -Lc %d:%i $p)" "$(stat -c %d:%i /)" "$p ends at the root"
+done
+for f in /proc/self/fd/*; do
+	is "$(stat -Lc %F "$f/../." 2>/dev/null | grep -v directory)" "" \
+	    "$f leads nowhere else"
+	cannot "$f leads to no state" ls "$f/../$state"
+done
+exec 5<&- 6<&-
+
 # --- network ---
 
 is "$(sed -n 's/^ *\(.*\):.*/\1/p' /proc/net/dev | grep -vE \
@@ -162,6 +178,16 @@ done
 cannot "no kernel log" dmesg
 cannot "no other clock" date -s 2000-01-01
 cannot "no uid map is written twice" sh -c 'echo 0 0 1 >/proc/self/uid_map'
+for p in 1 self; do
+	for f in uid_map gid_map projid_map setgroups oom_score_adj; do
+		case $p/$f in
+		self/setgroups) v=allow ;;
+		*/oom_score_adj) v=-1000 ;;
+		*) v='0 0 1' ;;
+		esac
+		cannot "/proc/$p/$f stays" sh -c "echo '$v' >/proc/$p/$f"
+	done
+done
 is "$(ls -A /sys)" devices "/sys has but the processors"
 cannot "no cgroups" ls /sys/fs/cgroup
 
