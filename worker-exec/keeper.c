@@ -153,6 +153,10 @@ explain_refusal(struct keeper *k)
 		(void)err_set(&err, ERR_INVALID, "the workspace has no "
 		    "directory %s to run the command in: %s", name,
 		    strerror(r->err));
+	} else if (r->err == ELIBACC) {
+		k->result.exit_code = 127;
+		(void)err_set(&err, ERR_NOT_FOUND, "%s: is there, but the "
+		    "interpreter or loader that it names is not", name);
 	} else if (r->err == ENOENT || r->err == ENOTDIR) {
 		k->result.exit_code = 127;
 		(void)err_set(&err, ERR_NOT_FOUND, "%s: command not found",

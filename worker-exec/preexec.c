@@ -362,7 +362,17 @@ path_of(char **env)
 	return ("/usr/bin:/bin");
 }
 
-/* One place of the PATH.  Returns only with errno. */
+/* Returns only with errno: ELIBACC when the file is there, and the interpreter
+ * or loader that it names is not. */
+static void
+execute_file(const struct command *c, const char *file)
+{
+	(void)execve(file, c->argv, c->env);
+	if (errno == ENOENT)
+		errno = access(file, F_OK) == 0 ? ELIBACC : ENOENT;
+}
+
+/* One place of the PATH, likewise. */
 static void
 try_place(const struct command *c, const char *dir, size_t len)
 {
@@ -375,39 +385,40 @@ try_place(const struct command *c, const char *dir, size_t len)
 	}
 	(void)snprintf(file, sizeof(file), "%.*s%s%s", (int)len, dir,
 	    len == 0 ? "" : "/", name);
-	(void)execve(file, c->argv, c->env);
+	execute_file(c, file);
 }
 
 /*
  * As execvp, but never through a shell: a file that is no program is none.
- * A place that may not be searched is remembered, in case there is no better.
+ * A place that may not be searched, or has a program that cannot be started, is
+ * remembered, in case there is no better.
  */
 static void
 execute(const struct command *c)
 {
 	const char *p, *end;
-	int denied = 0;
+	int worst = ENOENT;
 
 	if (c->argv[0][0] == '\0') {
 		errno = ENOENT;
 		return;
 	}
 	if (strchr(c->argv[0], '/') != NULL) {
-		(void)execve(c->argv[0], c->argv, c->env);
+		execute_file(c, c->argv[0]);
 		return;
 	}
 	for (p = path_of(c->env);; p = end + 1) {
 		end = strchrnul(p, ':');
 		try_place(c, p, (size_t)(end - p));
-		if (errno == EACCES)
-			denied = 1;
+		if (errno == EACCES || (errno == ELIBACC && worst == ENOENT))
+			worst = errno;
 		else if (errno != ENOENT && errno != ENOTDIR &&
-		    errno != ENAMETOOLONG)
+		    errno != ENAMETOOLONG && errno != ELIBACC)
 			return;
 		if (*end == '\0')
 			break;
 	}
-	errno = denied ? EACCES : ENOENT;
+	errno = worst;
 }
 
 /* A kernel that cannot ask lets overlayfs say what it says. */

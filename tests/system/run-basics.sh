@@ -38,6 +38,18 @@ like "$(cat "$T/err")" 'does-not-exist.*' 'and stderr names it'
 is "$(field ran) $(field state)" 'false failed' 'and the status says it never ran'
 run errand -q -- no-such-program-anywhere
 is "$rc" 127 'so is one that is nowhere on the PATH'
+printf '#!/no/such\n' >no-loader; chmod +x no-loader
+run errand -q -- ./no-loader
+is "$rc" 127 'so is one whose interpreter is not there'
+like "$(cat "$T/err")" 'no-loader: is there, but the interpreter or loader .* is not' \
+    'which is not said of the command'
+run errand -q -e PATH=/workspace -- no-loader
+like "$rc $(cat "$T/err")" '127 .*no-loader: is there, but' 'on the PATH too'
+run errand -q -e PATH=/workspace:/workspace/sub:/usr/bin -- no-loader
+is "$rc" 127 'where another is looked for'
+mkdir -p sub; printf '#!/bin/sh\nexit 5\n' >sub/no-loader; chmod +x sub/no-loader
+run errand -q -e PATH=/workspace:/workspace/sub:/usr/bin -- no-loader
+is "$rc" 5 'and taken'
 run errand -q -- ./noexec
 is "$rc" 126 'a file that is not executable is 126 (EXEC-A5)'
 like "$(cat "$T/err")" 'noexec' 'and stderr names it'
