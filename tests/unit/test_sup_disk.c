@@ -24,6 +24,7 @@
 #include "lib/io.h"
 #include "lib/log.h"
 #include "supervisor/disk_image.h"
+#include "supervisor/jobs.h"
 
 #define UID     64200
 #define MIB     (UINT64_C(1) << 20)
@@ -304,6 +305,36 @@ test_nobody_waits(void **state)
 	disk_drop(w->di, &large);
 }
 
+static void
+on_none(void *cookie, int error)
+{
+	unsigned int *n = cookie;
+
+	assert_int_not_equal(error, 0);
+	(*n)++;
+}
+
+/*
+ * Each end waits when the channel is full, so it holds all that can be asked
+ * for before the answers are heard: one disk for each job there may be.
+ */
+static void
+test_all_jobs(void **state)
+{
+	struct world *w = *state;
+	unsigned int i, n = 0;
+
+	needs_root(w);
+	log_init("test", LOG_LEVEL_ERROR);
+	(void)alarm(60);
+	for (i = 0; i < JOBS_MAX; i++)
+		assert_non_null(disk_await(w->di, 4 * DISK_MAX, on_none, &n));
+	while (n < JOBS_MAX)
+		event_base_loop(w->base, EVLOOP_ONCE);
+	(void)alarm(0);
+	log_init("test", LOG_LEVEL_WARN);
+}
+
 /*
  * The process that makes them dies: who waits hears of it, the next gets his.
  */
@@ -345,6 +376,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_nothing_left, setup,
 		    teardown),
 		cmocka_unit_test_setup_teardown(test_nobody_waits, setup,
+		    teardown),
+		cmocka_unit_test_setup_teardown(test_all_jobs, setup,
 		    teardown),
 		cmocka_unit_test_setup_teardown(test_maker_dies, setup,
 		    teardown),
