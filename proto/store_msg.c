@@ -130,6 +130,7 @@ static const struct field stat_fields[] = {
 	UINT(u.ok.stat.flushes, 0, BIG),
 	UINT(u.ok.stat.packs_damaged, 0, BIG),
 	UINT(u.ok.stat.quarantined, 0, BIG),
+	UINT(u.ok.stat.index_damaged, 0, 1),
 };
 static MAP(stat_map, T, errand__store__stat__descriptor, stat_fields, NULL);
 

@@ -159,6 +159,7 @@ struct store_msg {
 				    packs, jobs, map_bytes, map_used,
 				    disk_free, commits, flushes,
 				    packs_damaged, quarantined;
+				uint8_t index_damaged;
 			} stat;
 			struct care care;       /* CARE */
 			struct store_usage usage;

@@ -221,22 +221,36 @@ status_fill(struct sup *sup, struct admin_status *s)
 	procs_fill(sup, s);
 }
 
-/* What an operator would not hear of otherwise, before all else. */
+/* Before all else that there is to say. */
 static void
-damage_fill(const struct store_msg *stat, struct admin_status *s)
+note_before(struct admin_status *s, const char *text)
 {
 	char rest[sizeof(s->note)];
 
-	if (stat->u.ok.stat.packs_damaged == 0 &&
-	    stat->u.ok.stat.quarantined == 0)
-		return;
 	memcpy(rest, s->note, sizeof(rest));
-	snprintf(s->note, sizeof(s->note), "in the store %llu packs are "
-	    "damaged or gone, and %llu objects known to be damaged: "
-	    "\"errandctl store verify\" says what is lost%s%.300s",
-	    (unsigned long long)stat->u.ok.stat.packs_damaged,
-	    (unsigned long long)stat->u.ok.stat.quarantined,
+	snprintf(s->note, sizeof(s->note), "%s%s%.300s", text,
 	    rest[0] != '\0' ? "; " : "", rest);
+}
+
+/* What an operator would not hear of otherwise. */
+static void
+damage_fill(const struct store_msg *stat, struct admin_status *s)
+{
+	char text[sizeof(s->note)];
+
+	if (stat->u.ok.stat.packs_damaged > 0 ||
+	    stat->u.ok.stat.quarantined > 0) {
+		snprintf(text, sizeof(text), "in the store %llu packs are "
+		    "damaged or gone, and %llu objects known to be damaged: "
+		    "\"errandctl store verify\" says what is lost",
+		    (unsigned long long)stat->u.ok.stat.packs_damaged,
+		    (unsigned long long)stat->u.ok.stat.quarantined);
+		note_before(s, text);
+	}
+	if (stat->u.ok.stat.index_damaged)
+		note_before(s, "the store's index is damaged, so that nothing "
+		    "is collected: make it anew with \"errandctl store "
+		    "rebuild-index\"");
 }
 
 static void

@@ -12,6 +12,7 @@
 #include <event2/event.h>
 
 #include "batch.h"
+#include "doubt.h"
 #include "gc.h"
 #include "gc_internal.h"
 #include "index.h"
@@ -189,8 +190,8 @@ gc_consider(struct store *st, uint32_t tenant)
 	struct gc *gc = st->gc;
 	struct ix_usage u;
 
-	if (q->bytes == 0 || useless(gc, tenant, 0) || (gc->phase != GC_IDLE &&
-	    gc->tenant == tenant))
+	if (q->bytes == 0 || doubt_damaged(st) || useless(gc, tenant, 0) ||
+	    (gc->phase != GC_IDLE && gc->tenant == tenant))
 		return;
 	if (ix_read(st->ix) == -1)
 		return;
@@ -208,7 +209,8 @@ gc_wait(struct store *st, uint32_t tenant, uint64_t need, gc_fn *fn,
 	struct gc *gc = st->gc;
 	struct gc_waiter *w;
 
-	if (useless(gc, tenant, 1) || gc->nwaiters == WAITERS_MAX)
+	if (doubt_damaged(st) || useless(gc, tenant, 1) ||
+	    gc->nwaiters == WAITERS_MAX)
 		return (-1);
 	if ((w = calloc(1, sizeof(*w))) == NULL)
 		return (-1);
@@ -241,6 +243,13 @@ wake(struct gc *gc, uint32_t tenant)
 		w->fn(w->cookie);
 		free(w);
 	}
+}
+
+void
+gc_kick(struct store *st)
+{
+	if (!STAILQ_EMPTY(&st->gc->wants))
+		arm(st->gc, 0);
 }
 
 void
@@ -277,6 +286,20 @@ abandon(struct gc *gc, const char *why)
 	over(gc);
 }
 
+/* Nothing can be deleted at all: nobody need wait for it. */
+static void
+give_up(struct gc *gc)
+{
+	struct gc_want *w;
+
+	while ((w = STAILQ_FIRST(&gc->wants)) != NULL) {
+		STAILQ_REMOVE_HEAD(&gc->wants, next);
+		gc->fig.abandoned++;
+		free(w);
+	}
+	wake(gc, 0);
+}
+
 /* One step; 0 when there is nothing to do, else how long to pause. */
 static long
 step(struct gc *gc)
@@ -289,10 +312,15 @@ step(struct gc *gc)
 	if (gc->phase == GC_IDLE) {
 		if ((w = STAILQ_FIRST(&gc->wants)) == NULL)
 			return (0);
+		if ((rc = doubt_none(gc->st)) == -1)
+			give_up(gc);
+		if (rc != 1)
+			return (0);
 		if (rewrite_turn(gc->st))
 			return (PAUSE_US);
 		gc->began_us = io_mono_us();
 		if (gc_begin(gc, w) == -1) {
+			doubt_errno(gc->st);
 			gc->last_tenant = w->tenant;
 			gc->last_pressed = w->pressed;
 			gc->last_us = io_mono_us();
@@ -311,6 +339,7 @@ step(struct gc *gc)
 	else if ((rc = gc_phase(gc)) == -1) {
 		if (errno == ENOSPC || errno == ENOBUFS || errno == EIO)
 			return (AGAIN_US);
+		doubt_errno(gc->st);
 		abandon(gc, errno == ENOLINK ? "something that a job refers "
 		    "to is missing or damaged (errandctl store verify)" :
 		    strerror(errno));

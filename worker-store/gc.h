@@ -79,6 +79,9 @@ int gc_wait(struct store *, uint32_t, uint64_t, gc_fn *, void *);
 /* Nobody waits any more: call all that do. */
 void gc_wake(struct store *);
 
+/* What kept collections from beginning does so no more. */
+void gc_kick(struct store *);
+
 /* Between steps, is the set of places of use to somebody?  Then no object may
  * move to another place. */
 int gc_busy(const struct store *);

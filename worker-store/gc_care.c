@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "care.h"
+#include "doubt.h"
 #include "gc.h"
 #include "rewrite.h"
 #include "store.h"
@@ -26,7 +27,7 @@ gc_open(struct store *st)
 	t->st = st;
 	gc_figures(st, &t->gc);
 	rewrite_figures(st, &t->rewrite);
-	if (gc_all(st, 0) == -1)
+	if (doubt_none(st) == -1 || gc_all(st, 0) == -1)
 		goto err1;
 	return (t);
 
@@ -44,6 +45,8 @@ gc_step(void *task, struct care *c, int *fd)
 	struct gc_figures gc;
 
 	(void)fd;
+	if (doubt_none(t->st) == -1)
+		return (CARE_FAILED);
 	gc_figures(t->st, &gc);
 	rewrite_figures(t->st, &rw);
 	c->at = gc.deleted_bytes - t->gc.deleted_bytes;

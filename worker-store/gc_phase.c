@@ -380,7 +380,9 @@ gc_begin(struct gc *gc, const struct gc_want *w)
 		goto err0;
 	if (!MUTANT("no-gc-epoch") &&
 	    ix_epoch_next(st->ix, w->tenant, &gc->epoch) == -1) {
+		rc = errno;
 		ix_abort(st->ix);
+		errno = rc;
 		goto err0;
 	}
 	CRASH_POINT("gc-epoch");

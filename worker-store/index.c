@@ -12,6 +12,7 @@
 #include "index.h"
 #include "index_file.h"
 #include "index_format.h"
+#include "index_page.h"
 #include "lib/crash.h"
 #include "lib/io.h"
 #include "lib/log.h"
@@ -24,12 +25,19 @@
 /* A commit flushes the pages, and then the one that names them. */
 #define COMMIT_FLUSHES  2
 
+/* Where LMDB has its unused pages, and the two pages that name all others. */
+#define FREE_DBI        0
+#define META_PAGES      2
+
 struct ix {
 	MDB_env *env;
 	MDB_dbi dbi[IX__MAX];
 	MDB_txn *rtxn;          /* reset unless reading */
 	MDB_txn *wtxn;          /* NULL unless writing */
+	MDB_txn *still;         /* NULL unless ix_still has begun one */
+	struct ix_pages *pages; /* as of that */
 	int reading;
+	int in_still;           /* between ix_still and ix_still_leave */
 	int full;               /* the map could not be made larger */
 	int fresh;
 	int dirfd;              /* see index_file.h */
@@ -58,7 +66,14 @@ static const char *const db_names[IX__MAX] = {
 	[IX_QUARANTINE] = "quarantine",
 	[IX_RUN] = "run",
 	[IX_BLOCK] = "block",
+	[IX_TOP] = NULL,
 };
+
+static const char *
+name_of(enum ix_db db)
+{
+	return (db_names[db] != NULL ? db_names[db] : "top");
+}
 
 /*
  * What LMDB says, in our words.  It reports a short write, which is what a
@@ -114,6 +129,8 @@ done(const struct ix *ix, const char *what, int rc)
 static MDB_txn *
 txn_of(const struct ix *ix)
 {
+	if (ix->in_still)
+		return (ix->still);
 	return (ix->wtxn != NULL ? ix->wtxn : ix->rtxn);
 }
 
@@ -174,8 +191,9 @@ open_dbs(struct ix *ix)
 	if (begin(ix) == -1)
 		return (-1);
 	for (i = 0; i < IX__MAX; i++) {
-		if (done(ix, db_names[i], mdb_dbi_open(ix->wtxn, db_names[i],
-		    MDB_CREATE, &ix->dbi[i])) == -1)
+		if (done(ix, name_of(i), mdb_dbi_open(ix->wtxn, db_names[i],
+		    db_names[i] == NULL ? 0 : MDB_CREATE,
+		    &ix->dbi[i])) == -1)
 			goto err0;
 		if (i != IX_META)
 			continue;
@@ -279,6 +297,7 @@ ix_close(struct ix *ix)
 	if (ix->wtxn != NULL)
 		mdb_txn_abort(ix->wtxn);
 	segs_free(ix->segs);
+	ix_still_end(ix);
 	if (ix->rtxn != NULL)
 		mdb_txn_abort(ix->rtxn);
 	if (ix->env != NULL)    /* LMDB asks for it even if open failed */
@@ -327,9 +346,109 @@ used(const struct ix *ix)
 	return ((info.me_last_pgno + 1) * ix->page);
 }
 
+/* Note what LMDB has for using again. */
+static int
+list_unused(struct ix *ix)
+{
+	MDB_cursor *cur;
+	MDB_val k, v;
+	int rc, bad = 0;
+
+	if (done(ix, "unused pages", mdb_cursor_open(ix->still, FREE_DBI,
+	    &cur)) == -1)
+		return (-1);
+	while (!bad && (rc = mdb_cursor_get(cur, &k, &v, MDB_NEXT)) == 0)
+		bad = ix_pages_unused(ix->pages, v.mv_data, v.mv_size) == -1;
+	mdb_cursor_close(cur);
+	if (bad)
+		return (-1);
+	return (rc == MDB_NOTFOUND ? 0 : done(ix, "unused pages", rc));
+}
+
+/* Each page is in use, or can be used again. */
+static int
+pages_add_up(struct ix *ix)
+{
+	uint64_t n = ix_pages_count(ix->pages) + META_PAGES;
+	MDB_stat st;
+	size_t i;
+
+	for (i = 0; i <= IX__MAX; i++) {
+		if (done(ix, "pages", mdb_stat(ix->still, i == IX__MAX ?
+		    FREE_DBI : ix->dbi[i], &st)) == -1)
+			return (-1);
+		n += st.ms_branch_pages + st.ms_leaf_pages +
+		    st.ms_overflow_pages;
+	}
+	if (n == used(ix) / ix->page)
+		return (0);
+	log_warnx("index: of %" PRIu64 " pages %" PRIu64 " are known",
+	    used(ix) / ix->page, n);
+	errno = EUCLEAN;
+	return (-1);
+}
+
+static int
+still_begin(struct ix *ix)
+{
+	int err;
+
+	if (done(ix, "read", mdb_txn_begin(ix->env, NULL, MDB_RDONLY,
+	    &ix->still)) == -1)
+		return (-1);
+	if ((ix->pages = ix_pages_new(ix->page, used(ix) / ix->page)) == NULL ||
+	    list_unused(ix) == -1 || pages_add_up(ix) == -1)
+		goto err0;
+	return (0);
+
+err0:
+	err = errno;
+	ix_still_end(ix);
+	errno = err;
+	return (-1);
+}
+
+int
+ix_still(struct ix *ix)
+{
+	int begun = ix->still == NULL;
+
+	if (begun && still_begin(ix) == -1)
+		return (-1);
+	ix->generation++;
+	ix->in_still = 1;
+	return (begun);
+}
+
+void
+ix_still_leave(struct ix *ix)
+{
+	ix->in_still = 0;
+}
+
+void
+ix_still_end(struct ix *ix)
+{
+	if (ix->still != NULL)
+		mdb_txn_abort(ix->still);
+	ix_pages_free(ix->pages);
+	ix->still = NULL;
+	ix->pages = NULL;
+	ix->in_still = 0;
+}
+
+/* What was found is where it should be; at other times it is believed. */
+static int
+in_place(struct ix *ix, const MDB_val *v)
+{
+	return (ix->in_still ? ix_pages_entry(ix->pages, v->mv_data,
+	    v->mv_size) : 0);
+}
+
 static int
 set_map(struct ix *ix, uint64_t map)
 {
+	ix_still_end(ix);
 	if (done(ix, "larger map", mdb_env_set_mapsize(ix->env, map)) == -1)
 		return (-1);
 	log_info("index: map is now %" PRIu64 " MiB", map >> 20);
@@ -466,8 +585,8 @@ ix_get(struct ix *ix, enum ix_db db, const void *key, size_t klen,
 	MDB_val k = { klen, (void *)(uintptr_t)key };
 	MDB_val v;
 
-	if (done(ix, db_names[db], mdb_get(txn_of(ix), ix->dbi[db], &k,
-	    &v)) == -1)
+	if (done(ix, name_of(db), mdb_get(txn_of(ix), ix->dbi[db], &k,
+	    &v)) == -1 || in_place(ix, &v) == -1)
 		return (-1);
 	*val = v.mv_data;
 	*vlen = v.mv_size;
@@ -481,7 +600,7 @@ ix_put(struct ix *ix, enum ix_db db, const void *key, size_t klen,
 	MDB_val k = { klen, (void *)(uintptr_t)key };
 	MDB_val v = { vlen, (void *)(uintptr_t)val };
 
-	return (done(ix, db_names[db], mdb_put(ix->wtxn, ix->dbi[db], &k, &v,
+	return (done(ix, name_of(db), mdb_put(ix->wtxn, ix->dbi[db], &k, &v,
 	    0)));
 }
 
@@ -490,7 +609,7 @@ ix_del(struct ix *ix, enum ix_db db, const void *key, size_t klen)
 {
 	MDB_val k = { klen, (void *)(uintptr_t)key };
 
-	return (done(ix, db_names[db], mdb_del(ix->wtxn, ix->dbi[db], &k,
+	return (done(ix, name_of(db), mdb_del(ix->wtxn, ix->dbi[db], &k,
 	    NULL)));
 }
 
@@ -508,7 +627,7 @@ ix_count(struct ix *ix, enum ix_db db, uint64_t *n)
 {
 	MDB_stat st;
 
-	if (done(ix, db_names[db], mdb_stat(txn_of(ix), ix->dbi[db],
+	if (done(ix, name_of(db), mdb_stat(txn_of(ix), ix->dbi[db],
 	    &st)) == -1)
 		return (-1);
 	*n = st.ms_entries;
@@ -518,7 +637,7 @@ ix_count(struct ix *ix, enum ix_db db, uint64_t *n)
 int
 ix_empty(struct ix *ix, enum ix_db db)
 {
-	return (done(ix, db_names[db], mdb_drop(ix->wtxn, ix->dbi[db], 0)));
+	return (done(ix, name_of(db), mdb_drop(ix->wtxn, ix->dbi[db], 0)));
 }
 
 /* The first key of the range in its direction; MDB_NOTFOUND for none. */
@@ -572,8 +691,11 @@ scan_on(struct ix *ix, enum ix_db db, MDB_cursor *cur, int rc, MDB_val *k,
 
 	while (rc == 0 && k->mv_size >= len &&
 	    memcmp(k->mv_data, prefix, len) == 0) {
-		stop = fn(cookie, k->mv_data, k->mv_size, v->mv_data,
-		    v->mv_size);
+		if (in_place(ix, k) == -1 || in_place(ix, v) == -1)
+			stop = -1;
+		else
+			stop = fn(cookie, k->mv_data, k->mv_size, v->mv_data,
+			    v->mv_size);
 		if (stop != 0)
 			break;
 		rc = mdb_cursor_get(cur, k, v, op);
@@ -581,7 +703,7 @@ scan_on(struct ix *ix, enum ix_db db, MDB_cursor *cur, int rc, MDB_val *k,
 	mdb_cursor_close(cur);
 	if (stop != 0)
 		return (stop);
-	return (rc == MDB_NOTFOUND ? 0 : done(ix, db_names[db], rc));
+	return (rc == MDB_NOTFOUND ? 0 : done(ix, name_of(db), rc));
 }
 
 int
@@ -592,7 +714,7 @@ ix_scan(struct ix *ix, enum ix_db db, const void *prefix, size_t len,
 	MDB_val k, v;
 	int rc;
 
-	if (done(ix, db_names[db], mdb_cursor_open(txn_of(ix), ix->dbi[db],
+	if (done(ix, name_of(db), mdb_cursor_open(txn_of(ix), ix->dbi[db],
 	    &cur)) == -1)
 		return (-1);
 	rc = scan_start(cur, prefix, len, down, &k, &v);
@@ -610,7 +732,7 @@ ix_scan_after(struct ix *ix, enum ix_db db, const void *prefix, size_t len,
 
 	if (alen == 0)
 		return (ix_scan(ix, db, prefix, len, 0, fn, cookie));
-	if (done(ix, db_names[db], mdb_cursor_open(txn_of(ix), ix->dbi[db],
+	if (done(ix, name_of(db), mdb_cursor_open(txn_of(ix), ix->dbi[db],
 	    &cur)) == -1)
 		return (-1);
 	rc = scan_behind(cur, after, alen, &k, &v);

@@ -16,17 +16,19 @@
  *
  * Invariants:
  *  1. A read transaction is open only between ix_read and ix_read_end, within
- *     one handler: it would keep pages from being used again.
+ *     one handler: it would keep pages from being used again.  But for
+ *     ix_still.
  *  2. Inside a write transaction, reading sees what was written.
  *  3. The map is changed only while no transaction is open.
  */
-#define IX_FORMAT       2               /* version of keys and values */
+#define IX_FORMAT       3               /* version of keys and values */
 #define IX_MAP_MIN      (1ULL << 30)    /* where the map begins */
 #define IX_KEY_MAX      96
 
 enum ix_db {
 	IX_META, IX_OBJECT, IX_PACK, IX_REF, IX_JOB, IX_JOBSEQ, IX_IDEM,
 	IX_UNSETTLED, IX_USAGE, IX_JOURNAL, IX_QUARANTINE, IX_RUN, IX_BLOCK,
+	IX_TOP,                 /* above the others: each commit changes it */
 	IX__MAX
 };
 
@@ -62,6 +64,23 @@ int ix_fresh(const struct ix *);
 
 int ix_read(struct ix *);
 void ix_read_end(struct ix *);
+
+/**
+ * ix_still(ix), ix_still_leave(ix), ix_still_end(ix):
+ * Read the index as it is at one moment, over several handlers: between
+ * ix_still and ix_still_leave ix_get, ix_scan, ix_scan_after and ix_count do,
+ * while no other transaction is open (those that know of objects must not be
+ * used).  ix_still returns 0, or 1 when that moment has begun just now, which
+ * is also so when the map has been made larger since; or -1 with errno.
+ * ix_still_end gives it up.
+ *
+ * All these look at the pages that they come by as nobody else does: whether
+ * they are in their place, and none is for using again (EUCLEAN if not; see
+ * index_page.h).
+ */
+int ix_still(struct ix *);
+void ix_still_leave(struct ix *);
+void ix_still_end(struct ix *);
 
 /**
  * ix_write(ix, room):

@@ -365,6 +365,35 @@ ix_refs(struct ix *ix, uint32_t tenant, const struct ix_ref *after,
 	    after == NULL ? 0 : sizeof(key), on_ref, &c));
 }
 
+int
+ix_ref_get(struct ix *ix, uint32_t tenant, const char *job, char slot,
+    struct obj_ref *ref)
+{
+	uint8_t key[REF_KEY_LEN];
+	const void *v;
+	size_t len;
+
+	ref_key(tenant, job, slot, key);
+	if (ix_get(ix, IX_REF, key, sizeof(key), &v, &len) == -1)
+		return (-1);
+	if (len != REF_LEN || obj_ref_decode(v, ref) == -1)
+		return (malformed("ref"));
+	return (0);
+}
+
+int
+ix_job_is_unsettled(struct ix *ix, uint32_t tenant, const char *job)
+{
+	uint8_t key[JOB_KEY_LEN];
+	const void *v;
+	size_t len;
+
+	job_key(tenant, job, key);
+	if (ix_get(ix, IX_UNSETTLED, key, sizeof(key), &v, &len) == 0)
+		return (1);
+	return (errno == ENOENT ? 0 : -1);
+}
+
 /* Delete, were it there or not. */
 static int
 gone(struct ix *ix, enum ix_db db, const uint8_t *key, size_t len)

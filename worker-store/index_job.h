@@ -146,6 +146,12 @@ typedef int ix_ref_fn(void *, const struct ix_ref *);
 int ix_refs(struct ix *, uint32_t, const struct ix_ref *, ix_ref_fn *,
     void *);
 
+/* One of them.  -1: ENOENT. */
+int ix_ref_get(struct ix *, uint32_t, const char *, char, struct obj_ref *);
+
+/* Is the job among those that are not settled?  -1 with errno. */
+int ix_job_is_unsettled(struct ix *, uint32_t, const char *);
+
 /**
  * ix_job_forget(ix, tenant, number, job):
  * In a write transaction: a settled job, its references, its idempotency id

@@ -16,6 +16,9 @@
 #define LEN_2           17
 #define VALUE_LEN       25
 
+#define END             "open pack"
+#define END_LEN         12
+
 static int
 decode(uint32_t number, const uint8_t *v, size_t len, struct ix_pack *pack)
 {
@@ -62,6 +65,16 @@ put(struct ix *ix, const struct ix_pack *pack)
 	return (ix_put(ix, IX_PACK, key, sizeof(key), v, sizeof(v)));
 }
 
+static int
+end_put(struct ix *ix, const struct ix_pack *open)
+{
+	uint8_t v[END_LEN];
+
+	le_put32(v, open->number);
+	le_put64(v + 4, open->len);
+	return (ix_put(ix, IX_TOP, END, sizeof(END) - 1, v, sizeof(v)));
+}
+
 int
 ix_pack_put(struct ix *ix, const struct ix_pack *pack)
 {
@@ -72,7 +85,25 @@ ix_pack_put(struct ix *ix, const struct ix_pack *pack)
 		is.live = was.live;
 	else if (errno != ENOENT)
 		return (-1);
+	if (!pack->sealed && end_put(ix, pack) == -1)
+		return (-1);
 	return (put(ix, &is));
+}
+
+int
+ix_pack_end_check(struct ix *ix, const struct ix_pack *open)
+{
+	const void *v;
+	size_t len;
+
+	if (ix_get(ix, IX_TOP, END, sizeof(END) - 1, &v, &len) == -1)
+		return (errno == ENOENT ? 0 : -1);
+	if (len == END_LEN && le_get32(v) == open->number &&
+	    le_get64((const uint8_t *)v + 4) == open->len)
+		return (0);
+	log_warnx("index: it says two things of where the open pack ends");
+	errno = EUCLEAN;
+	return (-1);
 }
 
 int

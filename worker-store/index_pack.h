@@ -15,6 +15,11 @@
  * took back.  An entry of the first form ends before live: nothing had ever
  * been deleted then, so all of the pack's records are live.  One of the second
  * ends behind it, and says nothing of the journal.
+ *
+ * Number and length of the pack that is not sealed are in a second place too,
+ * above the others, "open pack" -> u32 number, u64 length, little-endian: what
+ * lies behind that length is removed at the next opening, so it must not come
+ * from a page that a disk has given back as it was some time ago.
  */
 struct ix;
 
@@ -35,6 +40,10 @@ int ix_pack_get(struct ix *, uint32_t, struct ix_pack *);
  * it was (nothing, for a new one), whatever ${pack} says.
  */
 int ix_pack_put(struct ix *, const struct ix_pack *);
+
+/* Do both places tell the same of the open pack, or is there one?  0, or -1
+ * with EUCLEAN after logging. */
+int ix_pack_end_check(struct ix *, const struct ix_pack *);
 
 /* In a write transaction: more, or fewer, bytes of it are live. */
 int ix_pack_live(struct ix *, uint32_t, int64_t);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "doubt.h"
 #include "fault.h"
 #include "handlers.h"
 #include "index.h"
@@ -213,5 +214,6 @@ on_stat(const struct ask *a, const struct store_msg *m, int *fds)
 	ok.u.ok.stat.flushes = s.flushes + packs_flushes(st->packs);
 	ok.u.ok.stat.packs_damaged = st->packs_damaged;
 	ok.u.ok.stat.quarantined = quarantine_count(st);
+	ok.u.ok.stat.index_damaged = (uint8_t)doubt_damaged(st);
 	ask_ok(a, &ok, -1);
 }

@@ -10,6 +10,7 @@
 #include <event2/event.h>
 
 #include "batch.h"
+#include "doubt.h"
 #include "gc.h"
 #include "index.h"
 #include "index_obj.h"
@@ -522,11 +523,13 @@ step(struct rewrite *rw)
 		return (0);     /* whoever is in the way kicks */
 	}
 	rw->kept = 0;
-	if (st->broken || rw->holds > 0) {
+	if (st->broken || doubt_damaged(st) || rw->holds > 0) {
 		rw->turn = 0;
 		return (0);
 	}
 	if (rw->pack == 0) {
+		if (doubt_none(st) != 1)
+			return (0);     /* it kicks when it is over */
 		if ((rc = choose(rw)) == -1)
 			return (AGAIN_US);
 		if (rc == 0)
@@ -553,7 +556,9 @@ on_step(evutil_socket_t fd, short what, void *cookie)
 	(void)fd;
 	(void)what;
 	stint_begin(&s);
-	pause = step(rw);
+	errno = 0;
+	if ((pause = step(rw)) == AGAIN_US)
+		doubt_errno(rw->st);
 	stint_end(&s, &rw->fig.longest);
 	if (pause != 0 && !rw->st->broken)
 		arm(rw, pause);

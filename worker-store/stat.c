@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "care.h"
+#include "doubt.h"
 #include "gc.h"
 #include "index.h"
 #include "index_job.h"
@@ -116,6 +117,7 @@ stat_fill(struct store *st, struct care *c)
 	care_figure(c, "commits", s.commits);
 	care_figure(c, "flushes", s.flushes + packs_flushes(st->packs));
 	care_figure(c, "packs_damaged", st->packs_damaged);
+	care_figure(c, "index_damaged", (uint64_t)doubt_damaged(st));
 	care_figure(c, "damaged_reads", st->damaged);
 	care_figure(c, "quarantined", quarantine_count(st));
 	care_figure(c, "journal_unflushed", journal_listed(st->journal));

@@ -20,6 +20,7 @@
 
 #include "batch.h"
 #include "care.h"
+#include "doubt.h"
 #include "gc.h"
 #include "index.h"
 #include "index_pack.h"
@@ -234,6 +235,12 @@ recover(struct store *st)
 	st->packs_damaged = r.damaged;
 	if (r.open.number == 0)
 		return (pack_change(st, &r.open, 1));
+	if (ix_read(st->ix) == -1)
+		return (-1);
+	rc = ix_pack_end_check(st->ix, &r.open);
+	ix_read_end(st->ix);
+	if (rc == -1)
+		return (-1);
 	rc = packs_attach(st->packs, r.open.number, r.open.len,
 	    r.open.journal);
 	if (rc == 0)
@@ -302,8 +309,12 @@ open_parts(struct store *st, const char *dir, int rebuild)
 	    IX_MAP_MIN))) == NULL)
 		return (index_bad());
 	ix_on_panic(st->ix, on_panic, st);
+	if ((st->doubt = doubt_new(st)) == NULL) {
+		log_warn("no memory to open the store");
+		return (-1);
+	}
 	if (key_check(st->ix, packs_key(st->packs)) == -1 ||
-	    recover(st) == -1)
+	    doubt_open(st) == -1 || recover(st) == -1)
 		return (index_bad());
 	return (0);
 }
@@ -371,6 +382,7 @@ store_close(struct store *st)
 	quarantine_free(st->quarantine);
 	rewrite_free(st->rewrite);
 	gc_free(st->gc);
+	doubt_free(st->doubt);
 	uses_free(st->uses);
 	leases_free(st->leases);
 	pending_free(st->pending);

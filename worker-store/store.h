@@ -10,6 +10,7 @@
 
 struct batch;
 struct care_state;
+struct doubt;
 struct gc;
 struct leases;
 struct rewrite;
@@ -52,6 +53,7 @@ struct store {
 	struct upkeep *upkeep;
 	struct leases *leases;
 	struct uses *uses;
+	struct doubt *doubt;
 	struct gc *gc;
 	struct rewrite *rewrite;
 	uint64_t drops;
