@@ -364,8 +364,9 @@ keeper_hand_in(struct keeper *k)
 	k->pump.fd[0] = k->out[0];
 	k->pump.fd[1] = k->out[1];
 	k->out[0] = k->out[1] = -1;
-	/* What is typed on it from the start is typed on a terminal as it was made,
-	 * not on one that the command has set otherwise and that echoes it. */
+	/* What is typed on it from the start is typed on a terminal as it was
+	 * made, not on one that the command has set otherwise and that echoes
+	 * it. */
 	if ((k->run->flags & JOBC_RUN_TTY) != 0 &&
 	    keeper_await(k, &k->terminal) == -1)
 		return (-1);
