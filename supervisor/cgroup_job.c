@@ -255,43 +255,71 @@ cg_limits(const struct cgroup *cg, const struct job_limits *l)
 	return (cg->cgs->v2 ? limits_v2(cg->fd[0], l) : limits_v1(cg, l));
 }
 
-/* A file to join by, as the user who may. */
 static int
-join_open(int dir, uint32_t uid)
+become(uint32_t uid)
 {
-	int fd, e;
 
-	if (fchownat(dir, "tasks", uid, (gid_t)-1, AT_SYMLINK_NOFOLLOW) == -1)
-		return (-1);
-	if (geteuid() != uid && seteuid(uid) == -1)
-		return (-1);
-	fd = openat(dir, "tasks", O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+	return (geteuid() == uid ? 0 : seteuid(uid));
+}
+
+/* The files are that user's, whom the kernel looks at when they are opened. */
+static int
+join_own(const struct cgroup *cg, uint32_t uid, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (fchownat(cg->fd[i], "tasks", uid, (gid_t)-1,
+		    AT_SYMLINK_NOFOLLOW) == -1)
+			return (-1);
+	}
+	return (0);
+}
+
+/* As the user: how many could be opened. */
+static size_t
+join_open(const struct cgroup *cg, int *fds, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if ((fds[i] = openat(cg->fd[i], "tasks", O_WRONLY | O_CLOEXEC |
+		    O_NOFOLLOW)) == -1)
+			break;
+	}
+	return (i);
+}
+
+/* The files to join by, opened as the user who may. */
+static int
+join_files(const struct cgroup *cg, uint32_t uid, int *fds, size_t *n)
+{
+	size_t all = cg->cgs->nh, got;
+	int e;
+
+	if (all > CGROUP_JOIN_MAX)
+		all = CGROUP_JOIN_MAX;
+	if (join_own(cg, uid, all) == -1 || become(uid) == -1)
+		goto err0;
+	got = join_open(cg, fds, all);
 	e = errno;
-	if (geteuid() != getuid() && seteuid(getuid()) == -1) {
+	if (become(getuid()) == -1) {
 		/* Cannot be: the real uid is ours.  Nothing must go on so. */
 		log_warn("become root again");
 		abort();
 	}
 	errno = e;
-	return (fd);
-}
-
-static int
-join_files(const struct cgroup *cg, uint32_t uid, int *fds, size_t *n)
-{
-	size_t i;
-
-	for (i = 0; i < cg->cgs->nh && i < CGROUP_JOIN_MAX; i++) {
-		if ((fds[i] = join_open(cg->fd[i], uid)) == -1) {
-			log_warn("job %s: a file to join its cgroup by",
-			    cg->job);
-			while (i > 0)
-				io_close(&fds[--i]);
-			return (-1);
-		}
-	}
-	*n = i;
+	if (got < all)
+		goto err1;
+	*n = all;
 	return (0);
+
+err1:
+	while (got > 0)
+		io_close(&fds[--got]);
+err0:
+	log_warn("job %s: a file to join its cgroup by", cg->job);
+	return (-1);
 }
 
 int

@@ -137,9 +137,6 @@ on_place(struct sandbox *b, const struct job_msg *m, int *fds)
 static int
 on_ready(struct sandbox *b, const struct job_msg *m, int *fds)
 {
-	struct job_usage u;
-	int hit;
-
 	(void)m;
 	(void)fds;
 	if (b->cgroup != NULL && cgroup_empty(b->cgroup) &&
@@ -149,10 +146,8 @@ on_ready(struct sandbox *b, const struct job_msg *m, int *fds)
 	if (b->bounded && tenant_priv(b->pid1_fd,
 	    b->key.tenant->conf.host_uid) == -1 && errno != ESRCH)
 		return (violation(b, "is not its tenant's"));
-	memset(&u, 0, sizeof(u));
 	if (b->cgroup != NULL)
-		cgroup_usage(b->cgroup, &u, &hit);
-	b->cpu_made = u.cpu_us;
+		b->cpu_made = cgroup_cpu(b->cgroup);
 	phase_set(b, KEEPER_READY);
 	sandbox_pool_ready(b);
 	return (0);

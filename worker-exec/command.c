@@ -1,6 +1,6 @@
 /*
- * Arguments, environment and working directory as one sealed memfd, and back.
- * The keeper packs it, pid 1 maps it.  Touches memory only.
+ * Arguments, environment and working directory as one piece of memory or memfd,
+ * and back.  The keeper packs it, pid 1's child reads it.  Touches memory only.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -199,18 +199,27 @@ put_all(struct image *im, struct head *h, const struct job_spec *spec,
 
 int
 command_pack(const struct job_spec *spec, const struct command_facts *f,
-    const char **why)
+    struct command_image *out, const char **why)
 {
 	struct head h = { .argc = (uint32_t)spec->argc, .pids = f->pids,
 	    .file = f->file };
 	struct image im = { 0 };
-	int fd = -1;
 
 	*why = "there is no memory for the command";
-	if (put_all(&im, &h, spec, f, why) == 0)
-		fd = memfd_make("command", im.p, im.len);
-	free(im.p);
-	return (fd);
+	if (put_all(&im, &h, spec, f, why) == -1) {
+		free(im.p);
+		return (-1);
+	}
+	out->p = im.p;
+	out->len = im.len;
+	return (0);
+}
+
+int
+command_memfd(const struct command_image *im)
+{
+
+	return (memfd_make("command", im->p, im->len));
 }
 
 /* The next string, or NULL when there is none. */
@@ -245,22 +254,17 @@ take_all(char **p, const char *end, uint32_t n)
 }
 
 int
-command_map(int fd, struct command *c)
+command_read(const uint8_t *buf, size_t len, struct command *c)
 {
-	const uint8_t *map;
-	const char *end;
+	const char *end = (const char *)buf + len;
 	struct head h;
-	size_t len;
 	char *p;
 
-	if (memfd_map(fd, IMAGE_MAX, &map, &len) == -1)
-		return (-1);
 	errno = EPROTO;
 	if (len < sizeof(h))
 		return (-1);
-	memcpy(&h, map, sizeof(h));
-	p = (char *)(uintptr_t)map + sizeof(h);
-	end = (const char *)map + len;
+	memcpy(&h, buf, sizeof(h));
+	p = (char *)(uintptr_t)buf + sizeof(h);
 	c->pids = h.pids;
 	c->file = h.file;
 	if ((c->workdir = take(&p, end)) == NULL ||
@@ -268,4 +272,15 @@ command_map(int fd, struct command *c)
 	    (c->env = take_all(&p, end, h.envc)) == NULL)
 		return (-1);
 	return (h.argc > 0 ? 0 : -1);
+}
+
+int
+command_map(int fd, struct command *c)
+{
+	const uint8_t *map;
+	size_t len;
+
+	if (memfd_map(fd, IMAGE_MAX, &map, &len) == -1)
+		return (-1);
+	return (command_read(map, len, c));
 }

@@ -7,9 +7,9 @@
 struct job_spec;
 
 /*
- * What pid 1 needs to know to execute the command, in one piece of memory that
- * the keeper makes and hands in: so a sandbox can be ready before its job is
- * known.
+ * What pid 1's child needs to know to execute the command, in one piece of
+ * memory that the keeper makes and hands in: so a sandbox can be ready before
+ * its job is known.
  */
 struct command {
 	char **argv;            /* ends with NULL */
@@ -29,18 +29,33 @@ struct command_facts {
 	size_t values_len;
 };
 
+/* That piece of memory. */
+struct command_image {
+	uint8_t *p;             /* of malloc */
+	size_t len;
+};
+
 /**
- * command_pack(spec, facts, why):
- * A sealed memfd of it.  Return it, or -1 with ${*why} a static sentence:
- * values that are malformed or whose name is not in the spec.
+ * command_pack(spec, facts, image, why):
+ * Make it.  Return 0, or -1 with ${*why} a static sentence: values that are
+ * malformed or whose name is not in the spec.
  */
 int command_pack(const struct job_spec *, const struct command_facts *,
-    const char **);
+    struct command_image *, const char **);
+
+/* A sealed memfd of it, or -1 with errno. */
+int command_memfd(const struct command_image *);
+
+/**
+ * command_read(buf, len, cmd):
+ * The reverse.  ${cmd} points into ${buf}.  Return 0, or -1 with errno.
+ */
+int command_read(const uint8_t *, size_t, struct command *);
 
 /**
  * command_map(fd, cmd):
- * The reverse.  What ${cmd} points at stays until the process ends or executes.
- * Return 0, or -1 with errno.
+ * The same from a memfd.  What ${cmd} points at stays until the process ends or
+ * executes.  Return 0, or -1 with errno.
  */
 int command_map(int, struct command *);
 

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "command.h"
 #include "keeper.h"
 #include "meter.h"
 #include "preexec.h"
@@ -56,6 +57,7 @@ struct keeper {
 	struct feed feed;
 	struct job_result result;
 	struct preexec_msg refused;     /* why it was not executed */
+	struct command_image command;   /* what is to be executed */
 	char *argv0;                    /* for sentences */
 	char *workdir;
 	struct keep *keep;              /* which new paths are kept */
@@ -142,8 +144,8 @@ const char *keeper_name(const struct keeper *);
 
 /* keeper_io.c */
 
-/* Hand the command over, with what it reads.  Takes the memfd.  0 or -1. */
-int keeper_give(struct keeper *, int);
+/* Hand the command over, with what it reads.  0 or -1. */
+int keeper_give(struct keeper *);
 
 /* The gate made a terminal: its two sides, taken if they are that. */
 void keeper_terminal(struct keeper *, int *);

@@ -33,26 +33,58 @@ pipe_make(struct keeper *k, int *fd)
 	return (io_nonblock(in[1]));
 }
 
-int
-keeper_give(struct keeper *k, int fd)
+/* The command into the message, or as a memfd beside it.  0 or -1. */
+static int
+image_put(struct keeper *k, struct gate_command *g, int *fds, size_t *nfds)
 {
-	struct gate_msg m = { .op = GATE_COMMAND, .rows = k->run->rows,
-	    .cols = k->run->cols };
-	int fds[2] = { fd, -1 };
+	const struct command_image *im = &k->command;
 
-	m.tty = (k->run->flags & JOBC_RUN_TTY) != 0;
-	m.input = (k->run->flags & JOBC_RUN_INPUT) != 0;
-	if (m.input && !m.tty && pipe_make(k, &fds[1]) == -1) {
-		io_close(&fds[0]);
-		io_close(&fds[1]);
+	if (im->len <= sizeof(g->image)) {
+		memcpy(g->image, im->p, im->len);
+		g->m.len = (uint32_t)im->len;
+		return (0);
+	}
+	if ((fds[*nfds] = command_memfd(im)) == -1)
+		return (keeper_fault_step(k, "the command", errno));
+	(*nfds)++;
+	return (0);
+}
+
+/* What it reads, if that is a pipe.  0 or -1. */
+static int
+input_put(struct keeper *k, const struct gate_command *g, int *fds,
+    size_t *nfds)
+{
+	if (!g->m.input || g->m.tty)
+		return (0);
+	if (pipe_make(k, &fds[*nfds]) == -1) {
+		io_close(&fds[*nfds]);
 		return (keeper_fault_step(k, "a pipe", errno));
 	}
-	if (chan_send_wait(k->gate, (const uint8_t *)&m, sizeof(m), fds,
-	    fds[1] == -1 ? 1 : 2) == -1)
-		log_debug("job %s: nobody to run it", keeper_name(k));
+	(*nfds)++;
+	return (0);
+}
+
+int
+keeper_give(struct keeper *k)
+{
+	struct gate_command g = { .m = { .op = GATE_COMMAND,
+	    .rows = k->run->rows, .cols = k->run->cols } };
+	int fds[2] = { -1, -1 }, rc = -1;
+	size_t nfds = 0;
+
+	g.m.tty = (k->run->flags & JOBC_RUN_TTY) != 0;
+	g.m.input = (k->run->flags & JOBC_RUN_INPUT) != 0;
+	if (image_put(k, &g, fds, &nfds) == 0 &&
+	    input_put(k, &g, fds, &nfds) == 0) {
+		if (chan_send_wait(k->gate, (const uint8_t *)&g,
+		    sizeof(g.m) + g.m.len, fds, nfds) == -1)
+			log_debug("job %s: nobody to run it", keeper_name(k));
+		rc = 0;
+	}
 	io_close(&fds[0]);
 	io_close(&fds[1]);
-	return (0);
+	return (rc);
 }
 
 /* It takes the place of the output's pipes, which end with what they hold. */

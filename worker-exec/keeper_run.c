@@ -155,7 +155,7 @@ git_index(struct keeper *k, int tree)
 		    k->run->job);
 }
 
-/* The command as pid 1 wants it: a memfd, or -1. */
+/* The command as pid 1's child wants it.  0 or -1. */
 static int
 command_make(struct keeper *k, const struct job_spec *spec)
 {
@@ -163,7 +163,7 @@ command_make(struct keeper *k, const struct job_spec *spec)
 	    .as_root = k->prep->as_root, .pids = k->run->limits.pids };
 	const char *why;
 	struct err err;
-	int fd;
+	int rc;
 
 	memset(&err, 0, sizeof(err));
 	if (workspace_soft(k))
@@ -179,12 +179,12 @@ command_make(struct keeper *k, const struct job_spec *spec)
 		    "environment cannot be read: %s", strerror(errno));
 		return (keeper_fault(k, &err));
 	}
-	if ((fd = command_pack(spec, &f, &why)) == -1) {
+	if ((rc = command_pack(spec, &f, &k->command, &why)) == -1) {
 		(void)err_set(&err, ERR_INVALID, "%s", why);
 		(void)keeper_fault(k, &err);
 	}
 	memfd_unmap(f.values, f.values_len);
-	return (fd);
+	return (rc);
 }
 
 static int
@@ -229,34 +229,36 @@ caches_may(struct keeper *k, const struct job_spec *spec)
 	return (keeper_fault(k, &err));
 }
 
-/* Fetch the spec, and make of it what pid 1 needs: a memfd, or -1. */
+/* All that is made of the spec.  0 or -1. */
+static int
+spec_use(struct keeper *k, const struct job_spec *spec)
+{
+
+	if (image_same(k, spec) == -1 || caches_may(k, spec) == -1)
+		return (-1);
+	k->argv0 = strdup(spec->argv[0]);
+	k->workdir = strdup(spec->workdir == NULL ? "" : spec->workdir);
+	if (k->argv0 == NULL || k->workdir == NULL)
+		return (keeper_fault_step(k, "the command", ENOMEM));
+	if ((k->keep = keep_new(spec)) == NULL)
+		return (keep_fault(k));
+	if (command_make(k, spec) == -1 || git_stand_in(k, spec) == -1)
+		return (-1);
+	return (caches_new(k, spec));
+}
+
+/* Fetch the spec, and make of it what the command's process needs. */
 static int
 command_get(struct keeper *k)
 {
 	struct job_spec spec;
-	int fd;
+	int rc;
 
 	if (spec_get(k, &spec) == -1)
 		return (-1);
-	if (image_same(k, &spec) == -1 || caches_may(k, &spec) == -1) {
-		job_spec_done(&spec);
-		return (-1);
-	}
-	k->argv0 = strdup(spec.argv[0]);
-	k->workdir = strdup(spec.workdir == NULL ? "" : spec.workdir);
-	fd = (k->keep = keep_new(&spec)) == NULL ? keep_fault(k) :
-	    command_make(k, &spec);
-	if (fd != -1 && (git_stand_in(k, &spec) == -1 ||
-	    caches_new(k, &spec) == -1))
-		io_close(&fd);
+	rc = spec_use(k, &spec);
 	job_spec_done(&spec);
-	if (fd == -1)
-		return (-1);
-	if (k->argv0 == NULL || k->workdir == NULL) {
-		io_close(&fd);
-		return (keeper_fault_step(k, "the command", ENOMEM));
-	}
-	return (fd);
+	return (rc);
 }
 
 /*
@@ -350,15 +352,9 @@ fence(struct keeper *k)
 int
 keeper_hand_in(struct keeper *k)
 {
-	int fd;
 
-	if ((fd = command_get(k)) == -1)
-		return (-1);
-	if (workspace_change(k) == -1 || caches_mount(k) == -1) {
-		io_close(&fd);
-		return (-1);
-	}
-	if (keeper_give(k, fd) == -1 || meter(k) == -1)
+	if (command_get(k) == -1 || workspace_change(k) == -1 ||
+	    caches_mount(k) == -1 || keeper_give(k) == -1 || meter(k) == -1)
 		return (-1);
 	workspace_detach(k);
 	k->pump.fd[0] = k->out[0];

@@ -245,11 +245,12 @@ workdir(const struct command *c)
 
 /* The next message of the keeper; if it is gone there will be no command. */
 static void
-hear(struct gate_msg *m, int *fds, size_t nfds)
+hear(struct gate_msg *m, size_t room, int *fds, size_t nfds)
 {
+	ssize_t n;
 
-	if (chan_recv_wait(GATE_FD, (uint8_t *)m, sizeof(*m), fds, &nfds,
-	    -1) != (ssize_t)sizeof(*m))
+	n = chan_recv_wait(GATE_FD, (uint8_t *)m, room, fds, &nfds, -1);
+	if (n < (ssize_t)sizeof(*m) || (size_t)n != sizeof(*m) + m->len)
 		_exit(126);
 }
 
@@ -311,16 +312,33 @@ probe(const struct wall *w)
 
 /* Wait for COMMAND. */
 static void
-await_command(struct gate_msg *m, int *fds, size_t nfds, const struct wall *w)
+await_command(struct gate_command *g, int *fds, size_t nfds,
+    const struct wall *w)
 {
 
 	for (;;) {
-		hear(m, fds, nfds);
-		if (m->op != GATE_PROBE)
+		hear(&g->m, sizeof(*g), fds, nfds);
+		if (g->m.op != GATE_PROBE)
 			break;
 		probe(w);
 	}
-	expect(GATE_COMMAND, m);
+	expect(GATE_COMMAND, &g->m);
+}
+
+/* What it came with, and then what it reads, if anything: a descriptor or -1. */
+static int
+command_take(const struct gate_command *g, const int *fds, struct command *c)
+{
+
+	if (g->m.len != 0) {
+		if (command_read(g->image, g->m.len, c) == -1)
+			fail(EXEC_FD, PREEXEC_FENCE, "reading the command");
+		return (fds[0]);
+	}
+	if (command_map(fds[0], c) == -1)
+		fail(EXEC_FD, PREEXEC_FENCE, "reading the command");
+	(void)close(fds[0]);
+	return (fds[1]);
 }
 
 /* What it reads: nothing, a pipe, or a terminal of its own for all three. */
@@ -459,28 +477,27 @@ fence(const struct preexec_start *s, struct wall *w)
 void
 preexec_run(const struct preexec_start *s)
 {
+	struct gate_command g;
 	struct gate_msg m;
 	struct command c;
 	struct wall w;
-	int fds[2] = { -1, -1 };
+	int fds[2] = { -1, -1 }, in;
 
 	descriptors(s);
 	fence(s, &w);
 	ready();
-	await_command(&m, fds, 2, &w);
-	if (command_map(fds[0], &c) == -1)
-		fail(EXEC_FD, PREEXEC_FENCE, "reading the command");
-	(void)close(fds[0]);
-	input(&m, fds[1]);
-	if (fds[1] != -1)
-		(void)close(fds[1]);
+	await_command(&g, fds, 2, &w);
+	in = command_take(&g, fds, &c);
+	input(&g.m, in);
+	if (in != -1)
+		(void)close(in);
 	pty_term(c.env);
 	limits_job(&c);
 	if (wall_close(&w) == -1)
 		fail(EXEC_FD, PREEXEC_FENCE, "Landlock");
 	io_close(&w.fd);
 	workdir(&c);
-	hear(&m, NULL, 0);
+	hear(&m, sizeof(m), NULL, 0);
 	expect(GATE_GO, &m);
 	(void)close(GATE_FD);
 	execute(&c);

@@ -24,9 +24,10 @@ struct preexec_msg {
  *   keeper  PROBE    if there is no job yet: run a program
  *   this    READY    it is fenced in, but for what needs the workspace
  *   this    PROVED   what PROBE asked for ended with .status
- *   keeper  COMMAND  + 1 fd: what to execute (command.h); all is in its place.
- *                    With .input a second: what to read.  With .tty it gets a
- *                    terminal, and the answer is
+ *   keeper  COMMAND  + .len bytes: what to execute (command.h); all is in its
+ *                    place.  What is longer than GATE_IMAGE comes as a memfd
+ *                    instead, and .len is 0.  With .input one more fd: what to
+ *                    read.  With .tty it gets a terminal, and the answer is
  *   this    TTY      + 2 fds: its master and its slave
  *   keeper  GO       execute
  */
@@ -40,7 +41,16 @@ struct gate_msg {
 	/* COMMAND */
 	uint8_t input, tty;
 	uint16_t rows, cols;
+	uint32_t len;           /* of the image behind this message */
 	int status;             /* PROVED: as waitpid's */
+};
+
+/* Most commands are short, and a memfd for each takes as long as its fences. */
+#define GATE_IMAGE      4096
+
+struct gate_command {
+	struct gate_msg m;
+	uint8_t image[GATE_IMAGE];
 };
 
 struct preexec_start {

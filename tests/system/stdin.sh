@@ -35,6 +35,9 @@ is "$(errand -q -i -- wc -c </dev/null)" 0 'an empty input is empty'
 is "$(head -c 300000000 /dev/zero | errand -q -i -- wc -c)" 300000000 \
     'hundreds of megabytes are counted right'
 printf 'abc' >"$T/abc"
+long=$(head -c 6000 /dev/zero | tr '\0' x)
+is "$(errand -q -i -- sh -c 'cat; echo ${#1}' sh "$long" <"$T/abc")" abc6000 \
+    'also to a command that is too long to be handed over in a message'
 is "$(errand run -q -i --no-snapshot -- sh -c 'read x; echo "$x"; cat' \
     <"$T/abc")" abc 'the last line need not end with a newline'
 

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "worker-exec/command.h"
+#include "worker-exec/preexec.h"
 #include "objset.h"
 #include "exec_stand.h"
 #include "exec_tree.h"
@@ -153,6 +155,51 @@ test_argv(void **state)
 	assert_string_equal((char *)o.out[0],
 	    "[][a  b][$HOME][*][it's][x;y][\xff\n]");
 	stand_out_done(&o);
+}
+
+/* How long what is handed in gets. */
+static size_t
+image_len(const char *const *argv)
+{
+	struct job_spec spec = { .argv = (char **)(uintptr_t)argv };
+	struct command_facts f = { .job = "aaaaaaaaaaaaaaaa" };
+	struct command_image im;
+	const char *why;
+
+	while (spec.argv[spec.argc] != NULL)
+		spec.argc++;
+	assert_int_equal(command_pack(&spec, &f, &im, &why), 0);
+	free(im.p);
+	return (im.len);
+}
+
+/* A short command comes in a message, a longer one beside it. */
+static void
+test_long_command(void **state)
+{
+	static char arg[100001];
+	static const char *const argv[] = { "/bin/sh", "-c", "echo ${#1}",
+	    "sh", arg, NULL };
+	struct stand_job j = { .argv = argv };
+	struct stand_out o;
+	size_t i, room, n[5];
+	char want[16];
+
+	(void)state;
+	room = GATE_IMAGE - image_len(argv);
+	n[0] = 0;
+	n[1] = room - 1;
+	n[2] = room;
+	n[3] = room + 1;
+	n[4] = sizeof(arg) - 1;
+	for (i = 0; i < 5; i++) {
+		memset(arg, 'x', n[i]);
+		arg[n[i]] = '\0';
+		stand_run(&st, &j, &o);
+		(void)snprintf(want, sizeof(want), "%zu\n", n[i]);
+		assert_string_equal((char *)o.out[0], want);
+		stand_out_done(&o);
+	}
 }
 
 static void
@@ -943,6 +990,7 @@ main(void)
 		cmocka_unit_test(test_signals),
 		cmocka_unit_test(test_not_executed),
 		cmocka_unit_test(test_argv),
+		cmocka_unit_test(test_long_command),
 		cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_output),
 		cmocka_unit_test(test_identity),
