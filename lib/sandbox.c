@@ -65,6 +65,9 @@
 #define JEQ(k, jt, jf)  (BPF_JMP | BPF_JEQ | BPF_K), (jt), (jf), (k)
 #define JGE(k, jt, jf)  (BPF_JMP | BPF_JGE | BPF_K), (jt), (jf), (k)
 #define SKIP(n)         (BPF_JMP | BPF_JA), 0, 0, (n)
+#define WORD(k)         (BPF_LD | BPF_IMM), 0, 0, (k)
+#define KEEP            (BPF_MISC | BPF_TAX), 0, 0, 0
+#define SHIFT           (BPF_ALU | BPF_RSH | BPF_X), 0, 0, 0
 #define RET(k)          (BPF_RET | BPF_K), 0, 0, (k)
 
 /*
@@ -164,9 +167,12 @@ struct table {
 	const struct sandbox_rule *rules;
 	size_t n;
 	uint32_t otherwise;     /* for a call that has no plain rule */
-	struct range *ranges;
+	struct range *ranges;   /* the last is open, and not allowed */
 	size_t nranges;
 };
+
+/* How a table becomes a program, once its head is there. */
+typedef void form_fn(struct prog *, const struct table *);
 
 static int
 by_number(const void *a, const void *b)
@@ -282,6 +288,86 @@ put_search(struct prog *p, const struct table *t, size_t lo, size_t hi)
 	put_search(p, t, mid, hi);
 }
 
+/*
+ * The short form: a bit for each number instead of a search.  A fourth of the
+ * length, and half of the time to install it, but the kernel does not see
+ * beforehand what it allows and asks it about every call.
+ */
+#define BITS_WORDS      32
+
+/*
+ * What is allowed; calls with masked rules were decided before.  How many words,
+ * 0: too many.
+ */
+static size_t
+bits_fill(const struct table *t, uint32_t *w)
+{
+	uint32_t nr, end;
+	size_t i, n = 1;
+
+	for (i = 0; i + 1 < t->nranges; i++) {
+		if (t->ranges[i].action != SECCOMP_RET_ALLOW)
+			continue;
+		if ((end = t->ranges[i + 1].first) > 32 * BITS_WORDS)
+			return (0);
+		for (nr = t->ranges[i].first; nr < end; nr++)
+			w[nr / 32] |= UINT32_C(1) << (nr % 32);
+		n = (end - 1) / 32 + 1;
+	}
+	return (n);
+}
+
+/* A call with masked rules; the number stays where it is for the next. */
+static void
+put_asked(struct prog *p, const struct table *t, const struct range *r)
+{
+	size_t at = p->n;
+
+	put(p, JEQ(r->first, 0, 0));
+	put_range(p, t, r);
+	if (p->n - at - 1 > FAR)
+		p->full = 1;
+	if (!p->full)
+		p->insn[at].jf = (uint8_t)(p->n - at - 1);
+}
+
+static void
+put_bits(struct prog *p, const struct table *t)
+{
+	uint32_t w[BITS_WORDS] = { 0 };
+	size_t i, n;
+
+	for (i = 0; i < t->nranges; i++) {
+		if (t->ranges[i].masked)
+			put_asked(p, t, &t->ranges[i]);
+	}
+	if ((n = bits_fill(t, w)) == 0)
+		p->full = 1;
+	put(p, JGE((uint32_t)(32 * n), 0, 1));
+	put(p, RET(t->otherwise));
+	put(p, AND(31));
+	put(p, KEEP);
+	put(p, LOAD(offsetof(struct seccomp_data, nr)));
+	for (i = n; i-- > 1;) {
+		put(p, JGE((uint32_t)(32 * i), 0, 2));
+		put(p, WORD(w[i]));
+		put(p, SKIP((uint32_t)(3 * (i - 1) + 1)));
+	}
+	put(p, WORD(w[0]));
+	put(p, SHIFT);
+	put(p, AND(1));
+	put(p, JEQ(0, 0, 1));
+	put(p, RET(t->otherwise));
+	put(p, RET(SECCOMP_RET_ALLOW));
+}
+
+static void
+put_tree(struct prog *p, const struct table *t)
+{
+
+	put_search(p, t, 0, t->nranges);
+}
+
 /* The rules, and under SANDBOX_KILL those base rules they have no word on. */
 static size_t
 rules_join(const struct sandbox_rule *rules, size_t n,
@@ -305,7 +391,7 @@ rules_join(const struct sandbox_rule *rules, size_t n,
 /* Return 0, or -1 with errno = ENOMEM. */
 static int
 put_calls(struct prog *p, const struct sandbox_rule *rules, size_t n,
-    enum sandbox_default def)
+    enum sandbox_default def, form_fn *form)
 {
 	struct table t = { .otherwise = default_action(def) };
 	struct sandbox_rule *all;
@@ -323,7 +409,7 @@ put_calls(struct prog *p, const struct sandbox_rule *rules, size_t n,
 			nrs[i] = all[i].nr;
 		qsort(nrs, t.n, sizeof(*nrs), by_number);
 		ranges_make(&t, nrs, t.n);
-		put_search(p, &t, 0, t.nranges);
+		form(p, &t);
 		rc = 0;
 	}
 	free(all);
@@ -363,23 +449,32 @@ rule_check(const struct sandbox_rule *r)
 	return (0);
 }
 
-int
-sandbox_compile(const struct sandbox_rule *rules, size_t n,
-    enum sandbox_default def, struct sock_fprog *out)
+static int
+rules_check(const struct sandbox_rule *rules, size_t n)
 {
-	struct prog *p;
 	size_t i;
 
 	for (i = 0; i < n; i++) {
 		if (rule_check(&rules[i]) == -1) {
 			errno = EINVAL;
-			goto err0;
+			return (-1);
 		}
 	}
+	return (0);
+}
+
+static int
+compile(const struct sandbox_rule *rules, size_t n, enum sandbox_default def,
+    form_fn *form, struct sock_fprog *out)
+{
+	struct prog *p;
+
+	if (rules_check(rules, n) == -1)
+		goto err0;
 	if ((p = calloc(1, sizeof(*p))) == NULL)
 		goto err0;
 	put_head(p);
-	if (put_calls(p, rules, n, def) == -1)
+	if (put_calls(p, rules, n, def, form) == -1)
 		goto err1;
 	if (p->full) {
 		errno = E2BIG;
@@ -396,6 +491,29 @@ err1:
 	free(p);
 err0:
 	return (-1);
+}
+
+int
+sandbox_compile(const struct sandbox_rule *rules, size_t n,
+    enum sandbox_default def, struct sock_fprog *out)
+{
+
+	return (compile(rules, n, def, put_tree, out));
+}
+
+int
+sandbox_compile_short(const struct sandbox_rule *rules, size_t n,
+    enum sandbox_default def, struct sock_fprog *out)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (!rules[i].masked && rules[i].act != SANDBOX_ALLOW) {
+			errno = EINVAL;
+			return (-1);
+		}
+	}
+	return (compile(rules, n, def, put_bits, out));
 }
 
 /*

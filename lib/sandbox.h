@@ -62,6 +62,15 @@ int sandbox_seccomp(const struct sandbox_rule *, size_t,
  */
 int sandbox_compile(const struct sandbox_rule *, size_t, enum sandbox_default,
     struct sock_fprog *);
+
+/**
+ * sandbox_compile_short(rules, n, def, prog):
+ * The same as a shorter program, which is installed in half the time and takes
+ * a little of every call: for who makes few.  A rule without .masked can only
+ * allow (else EINVAL).
+ */
+int sandbox_compile_short(const struct sandbox_rule *, size_t,
+    enum sandbox_default, struct sock_fprog *);
 int sandbox_install(const struct sock_fprog *);
 
 struct sandbox_path {

@@ -365,6 +365,114 @@ test_compile(void **state)
 	assert_int_equal(errno, E2BIG);
 }
 
+/* What a program says of a call, as the kernel would run it. */
+static uint32_t
+verdict(const struct sock_fprog *prog, const struct seccomp_data *d)
+{
+	const struct sock_filter *i = prog->filter;
+	uint32_t a = 0, x = 0;
+
+	for (;; i++) {
+		assert_true(i < prog->filter + prog->len);
+		switch (i->code) {
+		case BPF_LD | BPF_W | BPF_ABS:
+			memcpy(&a, (const char *)d + i->k, sizeof(a));
+			break;
+		case BPF_LD | BPF_IMM:
+			a = i->k;
+			break;
+		case BPF_MISC | BPF_TAX:
+			x = a;
+			break;
+		case BPF_ALU | BPF_AND | BPF_K:
+			a &= i->k;
+			break;
+		case BPF_ALU | BPF_RSH | BPF_X:
+			assert_true(x < 32);
+			a >>= x;
+			break;
+		case BPF_JMP | BPF_JA:
+			i += i->k;
+			break;
+		case BPF_JMP | BPF_JEQ | BPF_K:
+			i += a == i->k ? i->jt : i->jf;
+			break;
+		case BPF_JMP | BPF_JGE | BPF_K:
+			i += a >= i->k ? i->jt : i->jf;
+			break;
+		case BPF_RET | BPF_K:
+			return (i->k);
+		default:
+			fail_msg("instruction %#x", i->code);
+		}
+	}
+}
+
+/* Both forms say the same of every call. */
+static void
+same(const struct sandbox_rule *rules, size_t n, enum sandbox_default def)
+{
+	struct seccomp_data d = { .arch = seccomp_arch_native() };
+	struct sock_fprog a, b;
+	uint64_t arg;
+
+	assert_int_equal(sandbox_compile(rules, n, def, &a), 0);
+	assert_int_equal(sandbox_compile_short(rules, n, def, &b), 0);
+	for (d.nr = 0; d.nr < 1100; d.nr++) {
+		for (arg = 0; arg < 4; arg++) {
+			d.args[1] = arg | arg << 32;
+			assert_int_equal(verdict(&a, &d), verdict(&b, &d));
+		}
+	}
+	d.nr = 0x40000000;
+	assert_int_equal(verdict(&a, &d), verdict(&b, &d));
+	d.nr = -1;
+	assert_int_equal(verdict(&a, &d), verdict(&b, &d));
+	d.nr = 0;
+	d.arch = ~d.arch;
+	assert_int_equal(verdict(&b, &d), SECCOMP_RET_KILL_PROCESS);
+	free(a.filter);
+	free(b.filter);
+}
+
+static void
+test_short(void **state)
+{
+	static const int tops[] = { 1, 31, 32, 33, 64, 470, 1024 };
+	struct sandbox_rule rules[200];
+	struct sock_fprog prog;
+	size_t i, n, round;
+
+	(void)state;
+	srandom(5);
+	for (round = 0; round < 140; round++) {
+		memset(rules, 0, sizeof(rules));
+		n = (size_t)random() % NITEMS(rules);
+		for (i = 0; i < n; i++) {
+			rules[i].nr = (int)(random() % tops[round % 7]);
+			if (i % 8 != 0)
+				continue;
+			rules[i].masked = 1;
+			rules[i].arg = 1;
+			rules[i].mask = i % 16 ? 3 : UINT64_C(3) << 32 | 3;
+			rules[i].value = (uint64_t)random() & rules[i].mask;
+			rules[i].act = i % 32 ? SANDBOX_ALLOW : SANDBOX_ERRNO;
+			rules[i].err = EDOM;
+		}
+		same(rules, n, round % 2 ? SANDBOX_KILL : SANDBOX_ENOSYS);
+	}
+
+	/* What it has no form for. */
+	rules[0] = (struct sandbox_rule)SOFT(lseek, EDOM);
+	assert_int_equal(sandbox_compile_short(rules, 1, SANDBOX_KILL, &prog),
+	    -1);
+	assert_int_equal(errno, EINVAL);
+	rules[0] = (struct sandbox_rule){ .nr = 1024 };
+	assert_int_equal(sandbox_compile_short(rules, 1, SANDBOX_KILL, &prog),
+	    -1);
+	assert_int_equal(errno, E2BIG);
+}
+
 /* Compiled before the fork, installed after, more masks than a jump reaches. */
 static struct sock_fprog long_prog;
 
@@ -773,6 +881,7 @@ main(void)
 		T(test_base),
 		T(test_foreign),
 		T(test_compile),
+		T(test_short),
 		T(test_long_block),
 		L(test_landlock),
 		L(test_landlock_net),
