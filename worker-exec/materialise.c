@@ -18,8 +18,11 @@
 #include "plan.h"
 #include "proto/client_msg.h"
 #include "storeclient.h"
+#include "treeroom.h"
 
 #define NS      INT64_C(1000000000)
+#define SMALL   (64 * 1024)     /* files that are counted by their size */
+#define ENTRY   4096            /* and this for each */
 
 /*
  * The writing walk holds one directory open and moves by names and "..": nobody
@@ -30,6 +33,9 @@ struct mat {
 	struct plan plan;
 	struct storeclient *sc;
 	struct ahead *ahead;
+	struct treeroom *room;
+	int fd;                 /* of the file that is written */
+	uint64_t blocks;        /* of it, which the room knows of */
 	int dir;
 	const char *at;         /* name of what is being made, for errors */
 };
@@ -50,17 +56,47 @@ set_time(int fd, const char *name, const struct plan_node *nd)
 	return (utimensat(fd, name, ts, AT_SYMLINK_NOFOLLOW));
 }
 
+/* What the file has on the disk by now; holes are nothing. */
+static int
+room_add(struct mat *m)
+{
+	struct stat st;
+	uint64_t had = m->blocks;
+
+	if (fstat(m->fd, &st) == -1)
+		return (-1);
+	m->blocks = (uint64_t)st.st_blocks;
+	return (treeroom_add(m->room, m->blocks > had ?
+	    (m->blocks - had) * 512 : 0));
+}
+
+/* A large file may be one piece of content a million times. */
+static int
+fetch(void *cookie, const struct obj_ref *ref, uint8_t *buf, size_t *len)
+{
+	struct mat *m = cookie;
+
+	if (room_add(m) == -1)
+		return (-1);
+	return (ahead_fetch(m->ahead, ref, buf, len));
+}
+
 static int
 make_file(struct mat *m, const struct plan_node *nd, const char *name)
 {
-	int fd, rc = -1;
+	int small = nd->size <= SMALL, fd, rc = -1;
 
 	/* umask is 0; a mode without writing does not matter to who made it. */
 	fd = openat(m->dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW |
 	    O_CLOEXEC, nd->mode);
 	if (fd == -1)
 		return (-1);
-	if (content_to_fd(&nd->ref, nd->size, ahead_fetch, m->ahead, fd) == 0)
+	m->fd = fd;
+	m->blocks = 0;
+	if (content_to_fd(&nd->ref, nd->size, small ? ahead_fetch : fetch,
+	    small ? (void *)m->ahead : m, fd) == 0 &&
+	    (small ? treeroom_add(m->room, ENTRY + nd->size) :
+	    room_add(m)) == 0)
 		rc = set_time(fd, NULL, nd);
 	io_close(&fd);
 	return (rc);
@@ -189,7 +225,12 @@ explain(const struct mat *m, struct err *err)
 		return (err_set(err, ERR_CANCELLED, "cancelled before it "
 		    "started"));
 	text_escape(m->at, strlen(m->at), name, sizeof(name));
-	if (e == ENOSPC || e == EDQUOT)
+	if (e == EDQUOT)
+		return (err_set(err, ERR_FULL, "the submitted tree takes more "
+		    "of the host's disk than it leaves to others: it stopped "
+		    "at %s, of which the store may hold less, since what is "
+		    "in it twice is there once", text_bytes(m->room->laid)));
+	if (e == ENOSPC)
 		return (err_set(err, ERR_FULL, "there is no room on the host "
 		    "for the submitted tree (%s)", strerror(e)));
 	return (err_set(err, ERR_IO, "the submitted tree could not be laid "
@@ -213,9 +254,9 @@ lay_out(struct mat *m, int dirfd, struct err *err)
 
 int
 materialise(int dirfd, struct storeclient *sc, const struct obj_ref *root,
-    uint64_t *entries, struct err *err)
+    struct treeroom *room, uint64_t *entries, struct err *err)
 {
-	struct mat m = { .sc = sc, .at = "" };
+	struct mat m = { .sc = sc, .room = room, .at = "" };
 	int rc;
 
 	if (storeclient_want(sc, root) == 0 &&
@@ -230,9 +271,9 @@ materialise(int dirfd, struct storeclient *sc, const struct obj_ref *root,
 
 int
 materialise_plan(int dirfd, struct storeclient *sc, const struct plan *plan,
-    struct err *err)
+    struct treeroom *room, struct err *err)
 {
-	struct mat m = { .plan = *plan, .sc = sc, .at = "" };
+	struct mat m = { .plan = *plan, .sc = sc, .room = room, .at = "" };
 
 	return (lay_out(&m, dirfd, err));
 }

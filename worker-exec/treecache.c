@@ -16,6 +16,7 @@
 #include "proto/client_msg.h"
 #include "storeclient.h"
 #include "treecache_internal.h"
+#include "treeroom.h"
 
 #define PUBLISH_TRIES   8
 
@@ -70,16 +71,20 @@ static int
 fill(const struct making *m, int dir, struct treecache_use *use,
     struct err *err)
 {
+	struct treeroom room = { .trees = m->trees };
 	int tree, rc;
 
 	if (mkdirat(dir, "tree", 0700) == -1 ||
 	    (tree = open_dir(dir, "tree")) == -1)
 		return (fault(err, "tree"));
 	if (m->base != NULL)
-		rc = materialise_plan(tree, m->sc, &m->base->plan, err);
+		rc = materialise_plan(tree, m->sc, &m->base->plan, &room,
+		    err);
 	else
-		rc = materialise(tree, m->sc, m->root, &use->entries, err);
+		rc = materialise(tree, m->sc, m->root, &room, &use->entries,
+		    err);
 	io_close(&tree);
+	use->bytes = room.laid;
 	if (rc == 0 && treecache_mark(m->trees, dir, use) == -1)
 		rc = fault(err, "mark");
 	return (rc);

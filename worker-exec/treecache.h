@@ -36,6 +36,7 @@ struct treecache_use {
 	size_t n;               /* of directories, from the topmost down: */
 	char root[TREECACHE_LAYERS][2 * OBJ_ID_LEN + 1];
 	uint64_t entries;       /* of the tree, about; 0: not known */
+	uint64_t bytes;         /* on the disk, of the topmost one, about */
 };
 
 /**

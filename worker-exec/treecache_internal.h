@@ -32,6 +32,9 @@ int treecache_mark(int, int, struct treecache_use *);
 /* When the tree named ${hex} was laid out.  Return 0, or -1. */
 int treecache_made(int, const char *, uint64_t *);
 
+/* What it takes on the disk, about; 0 when that cannot be known. */
+uint64_t treecache_bytes(int, const char *);
+
 /* treecache_check.c: whether it still is what was laid out. */
 
 /**
@@ -46,6 +49,7 @@ int treecache_check(int, const struct treecache_use *);
 struct treecache_old {
 	char name[HEX_LEN + 1];
 	struct timespec used;
+	uint64_t bytes;         /* treeroom.c's */
 };
 
 /* All of them, the oldest use first, to be freed.  Return 0, or -1. */

@@ -20,11 +20,11 @@
 /*
  * A mark is text: for each tree below, the next first, "+ROOT\n"; then the
  * boot, a space, the number of entries, a space, when it was laid out, in
- * microseconds, and "\n".
+ * microseconds, a space, the bytes it takes, and "\n".
  */
 #define BOOT_LEN        36
 #define BELOW_LEN       (1 + HEX_LEN + 1)
-#define MARK_MAX        (TREECACHE_LAYERS * BELOW_LEN + BOOT_LEN + 48)
+#define MARK_MAX        (TREECACHE_LAYERS * BELOW_LEN + BOOT_LEN + 72)
 
 /* This boot's name.  Without one, nothing is ever found. */
 static int
@@ -78,14 +78,16 @@ mark_read(int fd, const char *hex, struct treecache_use *use, uint64_t *made)
 	    memcmp(p, boot, BOOT_LEN) != 0)
 		return (-1);
 	use->entries = strtoull(p + BOOT_LEN, &p, 10);
-	*made = strtoull(p, NULL, 10);
+	*made = strtoull(p, &p, 10);
+	use->bytes = strtoull(p, NULL, 10);
 	return (0);
 }
 
-int
-treecache_made(int trees, const char *hex, uint64_t *made)
+/* A mark by its name, not locked. */
+static int
+mark_named(int trees, const char *hex, struct treecache_use *use,
+    uint64_t *made)
 {
-	struct treecache_use use;
 	char path[HEX_LEN + 8];
 	int fd, rc;
 
@@ -93,9 +95,26 @@ treecache_made(int trees, const char *hex, uint64_t *made)
 	fd = openat(trees, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd == -1)
 		return (-1);
-	rc = mark_read(fd, hex, &use, made);
+	rc = mark_read(fd, hex, use, made);
 	io_close(&fd);
 	return (rc);
+}
+
+int
+treecache_made(int trees, const char *hex, uint64_t *made)
+{
+	struct treecache_use use;
+
+	return (mark_named(trees, hex, &use, made));
+}
+
+uint64_t
+treecache_bytes(int trees, const char *hex)
+{
+	struct treecache_use use;
+	uint64_t made;
+
+	return (mark_named(trees, hex, &use, &made) == -1 ? 0 : use.bytes);
 }
 
 /* Are those below still the ones that it was laid over? */
@@ -208,8 +227,8 @@ treecache_mark(int trees, int dir, struct treecache_use *use)
 	    below_link(trees, dir, use, buf, sizeof(buf), &len) == -1)
 		return (-1);
 	len += (size_t)snprintf(buf + len, sizeof(buf) - len,
-	    "%.*s %" PRIu64 " %" PRIu64 "\n", BOOT_LEN, boot, use->entries,
-	    io_real_us() + 1);
+	    "%.*s %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", BOOT_LEN, boot,
+	    use->entries, io_real_us() + 1, use->bytes);
 	use->lock = openat(dir, "mark", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
 	    0600);
 	if (use->lock == -1)
