@@ -41,6 +41,11 @@ struct conn {
 		void (*fn)(void *);
 		void *cookie;
 	} watch[CONN_WATCH__MAX];
+	struct {
+		uint32_t stream;
+		conn_direct_fn *fn;     /* NULL: for none */
+		void *cookie;
+	} direct;
 	uint8_t *buf;
 };
 
@@ -217,26 +222,76 @@ conn_close(struct conn *c)
 	free(c);
 }
 
-static void
-pump_in(struct conn *c)
+/* Read and feed at most ${len} bytes.  Returns their number, or -1. */
+static ssize_t
+read_some(struct conn *c, size_t len)
 {
 	ssize_t n;
 
-	n = read(c->fd, c->buf, READ_SIZE);
+	n = read(c->fd, c->buf, len < READ_SIZE ? len : READ_SIZE);
 	if (n == 0) {
 		lose(c, "the host closed the connection");
-		return;
+		return (-1);
 	}
 	if (n == -1) {
 		if (errno != EAGAIN && errno != EINTR)
 			lose(c, strerror(errno));
-		return;
+		return (-1);
 	}
 	c->heard_us = io_mono_us();
 	if (frame_feed(c->fc, c->buf, (size_t)n) == -1 && !c->lost) {
 		c->broken = 1;
 		lose(c, frame_fault(c->fc));
 	}
+	return (c->lost ? -1 : n);
+}
+
+/* Offer what comes next.  Bytes moved, 0 when it is to be read, or -1. */
+static ssize_t
+move_some(struct conn *c)
+{
+	struct frame f;
+	ssize_t n;
+
+	if (!frame_body(c->fc, &f) || f.stream != c->direct.stream)
+		return (0);
+	if ((n = c->direct.fn(c->direct.cookie, &f, c->fd)) > 0) {
+		frame_body_done(c->fc, (size_t)n);
+		(void)frame_consumed(c->fc, f.stream, (size_t)n);
+		c->heard_us = io_mono_us();
+	}
+	return (n);
+}
+
+/*
+ * Read to the end of each header and no further, so that the body is still in
+ * the socket.  When nothing could be moved at once though there is something to
+ * be read, where it goes to is what is not ready; that is for whoever writes it
+ * to say.
+ */
+static void
+pump_direct(struct conn *c)
+{
+	size_t total = 0;
+	ssize_t n;
+
+	while (total < READ_SIZE && c->direct.fn != NULL) {
+		n = move_some(c);
+		if (n == -1 && (errno != EAGAIN || total > 0))
+			return;
+		if (n <= 0 && (n = read_some(c, frame_want(c->fc))) == -1)
+			return;
+		total += (size_t)n;
+	}
+}
+
+static void
+pump_in(struct conn *c)
+{
+	if (c->direct.fn != NULL)
+		pump_direct(c);
+	else
+		(void)read_some(c, READ_SIZE);
 }
 
 static void
@@ -401,6 +456,14 @@ conn_reset(struct conn *c, uint32_t stream)
 	conn_forget(c, stream);
 	if (!c->lost)
 		(void)frame_send(c->fc, stream, FRAME_RESET, 0, NULL, 0);
+}
+
+void
+conn_direct(struct conn *c, uint32_t stream, conn_direct_fn *fn, void *cookie)
+{
+	c->direct.stream = stream;
+	c->direct.fn = fn;
+	c->direct.cookie = cookie;
 }
 
 uint64_t

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "lib/frame.h"
 #include "proto/client_msg.h"
@@ -53,6 +54,17 @@ void conn_forget(struct conn *, uint32_t);
 
 /* Does the frame end its stream: RESET, or a REPLY without FRAME_MORE? */
 int conn_ends(const struct frame *);
+
+/**
+ * conn_direct(c, stream, fn, cookie):
+ * From now on offer long DATA of the stream to ${fn} while it is still in the
+ * socket ${fd}: it moves at most f->len bytes from there and returns their
+ * number; 0 to have them read and given to the stream's own function, as all
+ * that it does not take; or -1 with EAGAIN or EINTR.  What was moved is
+ * consumed by that.  NULL: no more.  One stream at a time.
+ */
+typedef ssize_t conn_direct_fn(void *, const struct frame *f, int fd);
+void conn_direct(struct conn *, uint32_t, conn_direct_fn *, void *);
 
 /* Send DATA or END on a stream.  0, or -1. */
 int conn_data(struct conn *, uint32_t, uint8_t channel, const void *, size_t);

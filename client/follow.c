@@ -23,6 +23,7 @@
 #define RECONNECT_MS    200
 #define HANG_UP_US      2000000ULL
 #define PIPE_BIG        (1024 * 1024)
+#define FLOOD_MIN       (FRAME_SLICE / 2)
 
 static int
 on_ignored(void *cookie, const struct frame *f)
@@ -67,45 +68,16 @@ grow_refs(struct follow *f, size_t len)
 	return (0);
 }
 
-/*
- * Output that comes in whole slices is a flood.  A pipe of 64 KiB that it goes
- * into is full all the time, and its two ends take turns for every few KiB; one
- * that somebody made larger still is left as it is.
- */
-static void
-widen(struct follow *f, int fd, size_t len)
+static int
+is_shown(const struct follow *f, int which)
 {
-	const int which = fd == STDOUT_FILENO ? FOLLOW_STDOUT : FOLLOW_STDERR;
-	int size;
-
-	if (len < FRAME_SLICE || (f->widened & which) != 0)
-		return;
-	f->widened |= which;
-	if ((size = fcntl(fd, F_GETPIPE_SZ)) != -1 && size < PIPE_BIG)
-		(void)fcntl(fd, F_SETPIPE_SZ, PIPE_BIG);
+	return ((f->show & which) != 0 && !f->broken_pipe);
 }
 
-/* Write one piece of output, less what the user asked to leave out. */
+/* A piece of output could not be written, for the reason in errno. */
 static void
-show(struct follow *f, int fd, const uint8_t *p, size_t len)
+not_written(struct follow *f, int fd)
 {
-	size_t cut;
-
-	if (f->skip > 0) {
-		cut = len < f->skip ? len : (size_t)f->skip;
-		f->skip -= cut;
-		p += cut;
-		len -= cut;
-	}
-	if (len == 0 || f->broken_pipe)
-		return;
-	if ((fd == STDOUT_FILENO && (f->show & FOLLOW_STDOUT) == 0) ||
-	    (fd == STDERR_FILENO && (f->show & FOLLOW_STDERR) == 0))
-		return;
-	progress_clear();
-	widen(f, fd, len);
-	if (io_write(fd, p, len) == 0)
-		return;
 	if (errno != EPIPE) {
 		if (!f->unwritten)
 			out_warn("cannot write the output: %s",
@@ -117,6 +89,83 @@ show(struct follow *f, int fd, const uint8_t *p, size_t len)
 		if (!f->watcher)
 			(void)send_signal(f, SIGPIPE);
 	}
+}
+
+/*
+ * A conn_direct_fn: from the socket to a pipe without a copy here.  What it
+ * leaves is shown as usual, and any fault is met again by that.
+ */
+static ssize_t
+pass_on(void *cookie, const struct frame *fr, int from)
+{
+	struct follow *f = cookie;
+	const int fd = fr->flags == FRAME_STDERR ? STDERR_FILENO :
+	    STDOUT_FILENO;
+	const int which = fr->flags == FRAME_STDERR ? FOLLOW_STDERR :
+	    FOLLOW_STDOUT;
+	ssize_t n;
+
+	if ((fr->flags != FRAME_STDOUT && fr->flags != FRAME_STDERR) ||
+	    (f->pipes & which) == 0 || f->skip > 0 || !is_shown(f, which))
+		return (0);
+	progress_clear();
+	n = splice(from, NULL, fd, NULL, fr->len, SPLICE_F_MOVE);
+	if (n == -1 && (errno == EAGAIN || errno == EINTR))
+		return (-1);
+	if (n <= 0) {
+		f->pipes &= ~which;
+		return (0);
+	}
+	f->offset += (uint64_t)n;
+	f->lost_us = 0;
+	return (n);
+}
+
+/*
+ * Output that comes in long pieces is a flood.  A pipe of 64 KiB that it goes
+ * into is full all the time, and its two ends take turns for every few KiB; one
+ * that somebody made larger still is left as it is.
+ */
+static void
+flood(struct follow *f, int fd, int which)
+{
+	int size;
+
+	if ((f->tried & which) == 0) {
+		f->tried |= which;
+		if ((size = fcntl(fd, F_GETPIPE_SZ)) == -1)
+			return;
+		f->pipes |= which;
+		if (size < PIPE_BIG)
+			(void)fcntl(fd, F_SETPIPE_SZ, PIPE_BIG);
+	}
+	if ((f->pipes & which) != 0)
+		conn_direct(f->s->c, f->stream, pass_on, f);
+}
+
+/* Write one piece of output, less what the user asked to leave out. */
+static void
+show(struct follow *f, int fd, const uint8_t *p, size_t len)
+{
+	const int which = fd == STDOUT_FILENO ? FOLLOW_STDOUT : FOLLOW_STDERR;
+	size_t cut;
+
+	if (f->skip > 0) {
+		cut = len < f->skip ? len : (size_t)f->skip;
+		f->skip -= cut;
+		p += cut;
+		len -= cut;
+	}
+	if (len == 0 || !is_shown(f, which))
+		return;
+	progress_clear();
+	if (len >= FLOOD_MIN)
+		flood(f, fd, which);
+	else
+		/* Short pieces take fewer calls when they are read together. */
+		conn_direct(f->s->c, 0, NULL, NULL);
+	if (io_write(fd, p, len) == -1)
+		not_written(f, fd);
 }
 
 static int

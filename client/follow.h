@@ -52,7 +52,8 @@ struct follow {
 	int tty;                /* our terminal is the job's */
 	int unwritten;          /* some of the output could not be written */
 	int broken_pipe;        /* nobody reads our output any more */
-	int widened;            /* enum follow_show: pipes that were */
+	int tried;              /* enum follow_show: looked whether a pipe */
+	int pipes;              /* enum follow_show: what may be spliced to */
 	void (*on_state)(struct follow *);
 	void *cookie;
 };

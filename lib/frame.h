@@ -82,6 +82,24 @@ void frame_conn_free(struct frame_conn *);
 int frame_feed(struct frame_conn *, const uint8_t *, size_t);
 const char *frame_fault(const struct frame_conn *);
 
+/* Bytes until the end of the header or the body that comes next. */
+size_t frame_want(const struct frame_conn *);
+
+/**
+ * frame_body(fc, f):
+ * For one who fed no byte beyond a header and would move the body himself: 1
+ * when that was DATA which may come now, and none of its body was fed; ${f} is
+ * then the frame, without its body.  0 when what comes next is to be fed.
+ */
+int frame_body(const struct frame_conn *, struct frame *);
+
+/*
+ * ${n} bytes of that body were moved, and were received by that; ${n} is at
+ * most its length.  What is left may be moved or fed: the callback gets it as a
+ * frame of its own.
+ */
+void frame_body_done(struct frame_conn *, size_t n);
+
 /* The receiver has used up ${n} bytes of a stream's DATA: grant as much. */
 int frame_consumed(struct frame_conn *, uint32_t stream, size_t n);
 
@@ -101,6 +119,15 @@ int frame_send(struct frame_conn *, uint32_t, uint8_t, uint8_t, const void *,
  * no memory.
  */
 uint8_t *frame_room(struct frame_conn *);
+
+/**
+ * frame_send_away(fc, stream, channel, len):
+ * Queue DATA of 1 to FRAME_SLICE bytes whose body is not here: whoever writes
+ * what frame_out gives writes the body too, when frame_owed says so.  It may
+ * then be asked for in parts, as the credit allows, and never, when the stream
+ * is reset before.  Return 0 or -1, as frame_send.
+ */
+int frame_send_away(struct frame_conn *, uint32_t, uint8_t, size_t);
 
 /* DATA bytes queued on a stream and not yet taken; to push back on a source. */
 size_t frame_waiting(const struct frame_conn *, uint32_t stream);
@@ -123,6 +150,13 @@ size_t frame_out(struct frame_conn *, const uint8_t **);
 
 /* ${n} bytes of that were written. */
 void frame_out_done(struct frame_conn *, size_t n);
+
+/*
+ * Bytes of the body of the oldest DATA that is away, which are to be written
+ * now; frame_out gives nothing until frame_owed_done was told of all of them.
+ */
+size_t frame_owed(const struct frame_conn *);
+void frame_owed_done(struct frame_conn *, size_t n);
 
 /* Total DATA bytes sent and received, for the statistics shown to people. */
 uint64_t frame_bytes_sent(const struct frame_conn *);

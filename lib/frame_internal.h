@@ -12,6 +12,7 @@ struct frame_seg {
 	size_t off;             /* over 0 when a part was sent */
 	size_t len;             /* of header and body */
 	size_t cap;             /* of b */
+	size_t away;            /* of the body, which is then not in b */
 	uint8_t b[];
 };
 
@@ -59,7 +60,8 @@ struct frame_stream {
  * Invariants of struct frame_conn:
  *  1. streams[0 .. nstreams - 1] ascend by id.
  *  2. The queue of stream 0 holds HELLO, PING and GOAWAY; HELLO is first.
- *  3. What is being written is out[out_off .. out_len - 1], then cur.
+ *  3. What is being written is out[out_off .. out_len - 1], then cur, or
+ *     owed bytes that are not here; nothing more is taken until that is done.
  *  4. What the peer can make grow without reading is one answer to PING (a
  *     flag), one grant a stream (a flag), and what the user of the connection
  *     chooses to queue on at most FRAME_STREAMS streams.
@@ -79,6 +81,7 @@ struct frame_conn {
 	uint8_t *out;           /* small frames, joined */
 	size_t out_off;
 	size_t out_len;
+	size_t owed;
 	struct frame_seg *cur;  /* a large frame, written from where it is */
 	struct frame_seg *room; /* what frame_room gave away, or NULL */
 
@@ -118,6 +121,9 @@ int frame_queue_add(struct frame_queue *, const struct frame *);
 
 /* Queue DATA of any length in slices, all of it or nothing.  0 or -1. */
 int frame_queue_data(struct frame_stream *, const struct frame *);
+
+/* Queue the header of DATA whose body is away.  0, or -1 with ENOMEM. */
+int frame_queue_away(struct frame_stream *, const struct frame *);
 
 /* Queue the DATA that lies in ${fc->room}, which is then another's. */
 void frame_queue_room(struct frame_conn *, struct frame_stream *,

@@ -60,18 +60,36 @@ out_split(struct frame_conn *fc, struct frame_seg *seg, size_t n)
 	return (1);
 }
 
+/* The header of ${n} bytes that are away; the rest stays in the queue. */
+static int
+out_away(struct frame_conn *fc, struct frame_stream *st, size_t n)
+{
+	struct frame_seg *seg = st->queue.head;
+
+	if (!out_small(fc, st->id, FRAME_DATA, frame_seg_flags(seg), NULL, 0))
+		return (0);
+	le_put32(fc->out + fc->out_len - FRAME_HEAD, (uint32_t)n);
+	fc->owed = n;
+	if ((seg->away -= n) == 0)
+		free(frame_queue_get(&st->queue));
+	return (1);
+}
+
 static int
 out_data(struct frame_conn *fc, struct frame_stream *st)
 {
 	struct frame_seg *seg = st->queue.head;
 	uint64_t room = st->credit - st->sent;
-	size_t n = seg->len - FRAME_HEAD;
-	int took;
+	size_t n = seg->away > 0 ? seg->away : seg->len - FRAME_HEAD;
+	int cut = room < n, took;
 
-	if (room < n) {
+	if (cut)
 		n = (size_t)room;
+	if (seg->away > 0)
+		took = out_away(fc, st, n);
+	else if (cut)
 		took = out_split(fc, seg, n);
-	} else
+	else
 		took = out_take(fc, &st->queue);
 	if (took) {
 		st->sent += n;
@@ -192,7 +210,7 @@ size_t
 frame_out(struct frame_conn *fc, const uint8_t **buf)
 {
 	if (fc->out_len == 0 && fc->cur == NULL && fc->hello_out)
-		while (fc->cur == NULL && out_next(fc))
+		while (fc->cur == NULL && fc->owed == 0 && out_next(fc))
 			continue;
 	if (fc->out_len > 0) {
 		*buf = fc->out + fc->out_off;
@@ -221,4 +239,16 @@ frame_out_done(struct frame_conn *fc, size_t n)
 			fc->cur = NULL;
 		}
 	}
+}
+
+size_t
+frame_owed(const struct frame_conn *fc)
+{
+	return (fc->out_len == 0 ? fc->owed : 0);
+}
+
+void
+frame_owed_done(struct frame_conn *fc, size_t n)
+{
+	fc->owed -= n;
 }

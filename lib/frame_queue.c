@@ -29,6 +29,7 @@ frame_room(struct frame_conn *fc)
 		if ((fc->room = malloc(sizeof(*fc->room) + cap)) == NULL)
 			return (NULL);
 		fc->room->cap = cap;
+		fc->room->away = 0;
 	}
 	return (fc->room->b + FRAME_HEAD);
 }
@@ -46,6 +47,7 @@ seg_new(const struct frame *f, size_t room)
 	seg->off = 0;
 	seg->len = FRAME_HEAD + f->len;
 	seg->cap = cap;
+	seg->away = 0;
 	frame_head_put(seg->b, f->stream, f->type, f->flags, f->len);
 	if (f->len > 0)
 		memcpy(seg->b + FRAME_HEAD, f->body, f->len);
@@ -90,6 +92,22 @@ frame_queue_add(struct frame_queue *q, const struct frame *f)
 	return (0);
 }
 
+int
+frame_queue_away(struct frame_stream *st, const struct frame *f)
+{
+	struct frame head = *f;
+	struct frame_seg *seg;
+
+	head.len = 0;
+	if ((seg = seg_new(&head, 0)) == NULL)
+		return (-1);
+	seg->away = f->len;
+	frame_head_put(seg->b, f->stream, f->type, f->flags, f->len);
+	frame_queue_put(&st->queue, seg);
+	st->waiting += f->len;
+	return (0);
+}
+
 void
 frame_queue_room(struct frame_conn *fc, struct frame_stream *st,
     const struct frame *f)
@@ -113,7 +131,7 @@ join_room(const struct frame_queue *q, const struct frame *f)
 	size_t room, most;
 
 	if (q->head == NULL || frame_seg_type(seg) != FRAME_DATA ||
-	    frame_seg_flags(seg) != f->flags)
+	    frame_seg_flags(seg) != f->flags || seg->away > 0)
 		return (0);
 	room = seg->cap - seg->off - seg->len;
 	most = FRAME_HEAD + FRAME_SLICE - seg->len;

@@ -255,6 +255,42 @@ in_reset(struct frame_conn *fc)
 	}
 }
 
+size_t
+frame_want(const struct frame_conn *fc)
+{
+	return (fc->in_want - fc->in_len);
+}
+
+/* What on_stream and on_data would refuse is left to them. */
+int
+frame_body(const struct frame_conn *fc, struct frame *f)
+{
+	const struct frame_stream *st;
+
+	if (fc->fault != NULL || fc->in_len != FRAME_HEAD ||
+	    fc->in_want == FRAME_HEAD || fc->in_head.type != FRAME_DATA ||
+	    (st = frame_stream_find(fc, fc->in_head.stream)) == NULL ||
+	    !st->live || !st->opened || st->theirs_ended ||
+	    fc->in_head.len > st->announced - st->received)
+		return (0);
+	*f = fc->in_head;
+	return (1);
+}
+
+void
+frame_body_done(struct frame_conn *fc, size_t n)
+{
+	struct frame_stream *st = frame_stream_find(fc, fc->in_head.stream);
+
+	if (st != NULL)
+		st->received += n;
+	fc->bytes_in += n;
+	fc->in_head.len -= n;
+	fc->in_want -= n;
+	if (fc->in_head.len == 0)
+		in_reset(fc);
+}
+
 /* Go on with a frame that comes in pieces.  Returns the bytes used, or -1. */
 static ssize_t
 feed_piece(struct frame_conn *fc, const uint8_t *buf, size_t len)

@@ -151,6 +151,19 @@ frame_send(struct frame_conn *fc, uint32_t stream, uint8_t type, uint8_t flags,
 	return (send_stream(fc, &f));
 }
 
+int
+frame_send_away(struct frame_conn *fc, uint32_t id, uint8_t channel,
+    size_t len)
+{
+	struct frame f = { id, FRAME_DATA, channel, NULL, len };
+	struct frame_stream *st = frame_stream_find(fc, id);
+
+	if (st == NULL || !st->live || st->ours_ended || channel > FRAME_ENV ||
+	    len == 0 || len > FRAME_SLICE)
+		return (invalid());
+	return (frame_queue_away(st, &f));
+}
+
 size_t
 frame_waiting(const struct frame_conn *fc, uint32_t id)
 {

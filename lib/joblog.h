@@ -79,10 +79,24 @@ void joblog_reader_free(struct joblog_reader *);
 
 /**
  * joblog_read(r, stream, buf, cap):
- * The next payload bytes of one stream (at most ${cap}).  Returns their
- * number, 0 when the file has no more now, -1 with errno.
+ * The next payload bytes of one stream (at most ${cap}), to the end of a long
+ * frame and no further.  Returns their number, 0 when the file has no more now,
+ * -1 with errno.
  */
 ssize_t joblog_read(struct joblog_reader *, uint8_t *stream, uint8_t *buf,
+    size_t cap);
+
+/**
+ * joblog_splice(r, stream, pipe, cap):
+ * Have the next payload bytes of one stream, at most ${cap}, moved to a pipe
+ * without a copy, which waits for no room there.  Returns their number; or 0,
+ * with nothing moved, when joblog_read is to be asked: for short pieces, at the
+ * end, for a fault, and when the pipe takes no more.
+ *
+ * What is in the pipe are the file's own pages, so it is only done for frames
+ * that are whole: the writer may cut off and write anew what is not.
+ */
+ssize_t joblog_splice(struct joblog_reader *, uint8_t *stream, int pipe,
     size_t cap);
 uint64_t joblog_offset(const struct joblog_reader *);
 

@@ -3,9 +3,11 @@
  * job's: every header is checked.
  */
 
+#include <sys/stat.h>
 #include <sys/uio.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,7 +18,7 @@
 
 #define WIN_MAX         65536
 
-/* While skipping, little but headers is needed. */
+/* While skipping or splicing, little but headers is needed. */
 #define WIN_SKIP        4096
 
 /* Payload of at least this much goes to the caller without a copy. */
@@ -29,6 +31,7 @@
  *  2. off is the payload offset that belongs to pos.
  *  3. win holds win_len bytes of the file from win_pos on.
  *  4. told <= pos, which is as far as writeout_read was told.
+ *  5. The file was ${size} bytes long or more.
  */
 struct joblog_reader {
 	int fd;
@@ -37,8 +40,11 @@ struct joblog_reader {
 	uint64_t pos;
 	uint64_t told;
 	uint32_t left;
+	uint32_t len;           /* of the frame */
 	uint8_t stream;
 	uint8_t marked;         /* the one marker was seen */
+	uint8_t lean;           /* the last payload was spliced */
+	uint64_t size;
 	uint64_t win_pos;
 	size_t win_len;
 	uint8_t win[WIN_MAX];
@@ -54,8 +60,9 @@ joblog_reader_new(int fd, uint64_t offset)
 	r->fd = fd;
 	r->want = offset;
 	r->off = r->pos = r->told = r->win_pos = 0;
-	r->left = 0;
-	r->stream = r->marked = 0;
+	r->left = r->len = 0;
+	r->stream = r->marked = r->lean = 0;
+	r->size = 0;
 	r->win_len = 0;
 	return (r);
 }
@@ -91,7 +98,7 @@ win_at(const struct joblog_reader *r)
 static int
 win_fill(struct joblog_reader *r, size_t need)
 {
-	size_t n = r->off < r->want ? WIN_SKIP : WIN_MAX;
+	size_t n = r->off < r->want || r->lean ? WIN_SKIP : WIN_MAX;
 	ssize_t got;
 
 	if (win_have(r) >= need)
@@ -138,7 +145,7 @@ next_head(struct joblog_reader *r)
 		return (1);
 	}
 	r->stream = p[0];
-	r->left = len;
+	r->left = r->len = len;
 	r->pos += JOBLOG_HEAD;
 	return (1);
 }
@@ -215,26 +222,71 @@ read_payload(struct joblog_reader *r, uint8_t *buf, size_t cap)
 	return ((ssize_t)n);
 }
 
+static void
+tell(struct joblog_reader *r)
+{
+	if (r->pos - r->told < WRITEOUT_STEP)
+		return;
+	writeout_read(r->fd, r->told, r->pos);
+	r->told = r->pos;
+}
+
 ssize_t
 joblog_read(struct joblog_reader *r, uint8_t *stream, uint8_t *buf, size_t cap)
 {
 	size_t done = 0;
 	ssize_t n = 0;
+	int long_ended = 0;
 
 	while (done < cap) {
 		if ((n = seek_payload(r)) != 1)
 			break;
-		if (done > 0 && r->stream != *stream)
+		/* What follows a long frame may be one, to be spliced. */
+		if (done > 0 && (r->stream != *stream || long_ended))
 			break;
 		*stream = r->stream;
 		if ((n = read_payload(r, buf + done, cap - done)) <= 0)
 			break;
 		done += (size_t)n;
+		long_ended = r->left == 0 && r->len >= DIRECT_MIN;
 	}
-	if (r->pos - r->told >= WRITEOUT_STEP) {
-		writeout_read(r->fd, r->told, r->pos);
-		r->told = r->pos;
-	}
+	if (done > 0)
+		r->lean = 0;
+	tell(r);
 	/* A fault waits for the next call: what came before it is good. */
 	return (done > 0 ? (ssize_t)done : n);
+}
+
+/* Is all of the frame at pos in the file? */
+static int
+is_whole(struct joblog_reader *r)
+{
+	struct stat sb;
+
+	if (r->pos + r->left <= r->size)
+		return (1);
+	if (fstat(r->fd, &sb) == -1 || sb.st_size < 0)
+		return (0);
+	r->size = (uint64_t)sb.st_size;
+	return (r->pos + r->left <= r->size);
+}
+
+ssize_t
+joblog_splice(struct joblog_reader *r, uint8_t *stream, int pipe, size_t cap)
+{
+	off_t at;
+	ssize_t n;
+
+	if (seek_payload(r) != 1 || r->left < DIRECT_MIN || !is_whole(r))
+		return (0);
+	at = (off_t)r->pos;
+	n = splice(r->fd, &at, pipe, NULL, cap < r->left ? cap : r->left,
+	    SPLICE_F_NONBLOCK);
+	if (n <= 0)
+		return (0);
+	*stream = r->stream;
+	r->lean = 1;
+	advance(r, (size_t)n);
+	tell(r);
+	return (n);
 }

@@ -7,8 +7,10 @@
 #include <sys/stat.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <event2/event.h>
 
@@ -21,6 +23,7 @@
 
 #define READ_MAX        65536   /* bytes taken at once */
 #define FLUSH_MAX       (1024 * 1024)   /* bytes written at once */
+#define PIPE_BIG        (1024 * 1024)
 
 const struct conn_times conn_times_default = {
 	.hello = 10 * UINT64_C(1000000),
@@ -34,6 +37,9 @@ const struct conn_times conn_times_default = {
  *     set, the write event exactly when blocked is set and over is not.
  *  2. head_have bytes of the first frame's header were read, first_left bytes
  *     of its body are missing; greeted is set when it is whole.
+ *  3. pipe_have bytes are in the pipe, all of stream pipe_of; they are the
+ *     bodies that frame_owed will ask for, in that order, until that stream is
+ *     reset: then some stay, and the pipe is not used again.
  */
 struct conn {
 	int fd;
@@ -53,6 +59,10 @@ struct conn {
 	uint8_t over;
 	size_t head_have;
 	size_t first_left;
+	int pipe[2];            /* -1 until it is wanted */
+	uint8_t no_pipe;
+	uint32_t pipe_of;
+	size_t pipe_have;
 	uint8_t head[FRAME_HEAD];
 	uint8_t in[READ_MAX];
 };
@@ -228,6 +238,8 @@ destroy(struct conn *c)
 		event_free(c->wev);
 	if (c->tick != NULL)
 		event_free(c->tick);
+	io_close(&c->pipe[0]);
+	io_close(&c->pipe[1]);
 	frame_conn_free(c->fc);
 	free(c);
 }
@@ -248,6 +260,7 @@ conn_new(struct event_base *base, int fd, const struct conn_times *times,
 	if (io_nonblock(fd) == -1 || NEW_ARRAY(c, 1) == -1)
 		goto err0;
 	c->fd = fd;
+	c->pipe[0] = c->pipe[1] = -1;
 	c->times = *times;
 	c->ops = ops;
 	c->cookie = cookie;
@@ -292,20 +305,79 @@ conn_hold(struct conn *c, int hold)
 	arm(c);
 }
 
+/* Most connections never need it. */
+static int
+pipe_make(struct conn *c)
+{
+	if (c->pipe[1] != -1)
+		return (0);
+	if (c->no_pipe || pipe2(c->pipe, O_CLOEXEC | O_NONBLOCK) == -1) {
+		c->no_pipe = 1;
+		return (-1);
+	}
+	/* It works with less, too. */
+	(void)fcntl(c->pipe[1], F_SETPIPE_SZ, PIPE_BIG);
+	return (0);
+}
+
+int
+conn_pipe(struct conn *c, uint32_t stream)
+{
+	if (pipe_make(c) == -1 || (c->pipe_have > 0 && c->pipe_of != stream))
+		return (-1);
+	return (c->pipe[1]);
+}
+
+int
+conn_piped(struct conn *c, uint32_t stream, uint8_t channel, size_t len)
+{
+	c->pipe_of = stream;
+	c->pipe_have += len;
+	return (frame_send_away(c->fc, stream, channel, len));
+}
+
+/* Write from the pipe what is next.  As send, or -1 with errno. */
+static ssize_t
+write_owed(struct conn *c, size_t len)
+{
+	ssize_t n;
+
+	n = splice(c->pipe[0], NULL, c->fd, NULL, len, SPLICE_F_NONBLOCK);
+	if (n == 0)
+		errno = EIO;    /* it has less than we were told */
+	if (n <= 0)
+		return (-1);
+	c->pipe_have -= (size_t)n;
+	frame_owed_done(c->fc, (size_t)n);
+	return (n);
+}
+
+static ssize_t
+write_frames(struct conn *c, const uint8_t *p, size_t len)
+{
+	ssize_t n;
+
+	if ((n = send(c->fd, p, len, MSG_NOSIGNAL | MSG_DONTWAIT)) > 0)
+		frame_out_done(c->fc, (size_t)n);
+	return (n);
+}
+
 /* Write once.  Bytes written, 0 when nothing is left or nothing goes. */
 static size_t
 write_some(struct conn *c)
 {
 	const uint8_t *p;
-	size_t len;
+	size_t owed, len;
 	ssize_t n;
 
-	if ((len = frame_out(c->fc, &p)) == 0) {
+	len = frame_out(c->fc, &p);
+	owed = frame_owed(c->fc);
+	if (len == 0 && owed == 0) {
 		c->blocked = 0;
 		return (0);
 	}
 	do
-		n = send(c->fd, p, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+		n = len > 0 ? write_frames(c, p, len) : write_owed(c, owed);
 	while (n == -1 && errno == EINTR);
 	if (n == -1) {
 		c->blocked = errno == EAGAIN;
@@ -316,7 +388,6 @@ write_some(struct conn *c)
 	/* One that takes what it is sent is alive, even if we do not read. */
 	if (c->blocked)
 		c->last = io_mono_us();
-	frame_out_done(c->fc, (size_t)n);
 	return ((size_t)n);
 }
 

@@ -55,6 +55,19 @@ void conn_hold(struct conn *, int);
 /* Write what the socket takes now.  Returns the number of bytes. */
 size_t conn_flush(struct conn *);
 
+/**
+ * conn_pipe(c, stream):
+ * A pipe whose bytes go to the client without a copy, as the body of DATA that
+ * conn_piped announces.  It is one stream's while there is something in it, so
+ * that what a stream that was reset left there never comes out as another's.
+ * -1 when it cannot be had.
+ */
+int conn_pipe(struct conn *, uint32_t);
+
+/* ${len} bytes were put there, for that channel of the stream.  0 or -1, as
+ * frame_send_away. */
+int conn_piped(struct conn *, uint32_t, uint8_t channel, size_t len);
+
 /* Why a frame was refused: a static sentence. */
 void conn_blame(struct conn *, const char *);
 

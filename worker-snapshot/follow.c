@@ -94,6 +94,27 @@ log_open(struct follow *f, int *fd)
 	return (0);
 }
 
+static uint8_t
+channel(uint8_t stream)
+{
+	return (stream == JOBLOG_STDERR ? FRAME_STDERR : FRAME_STDOUT);
+}
+
+/* Send a long piece from where it is.  1, or 0 when there is none such. */
+static int
+pump_piece(struct follow *f)
+{
+	uint8_t stream;
+	ssize_t n;
+	int fd;
+
+	if ((fd = stream_pipe(f->st)) == -1 ||
+	    (n = joblog_splice(f->reader, &stream, fd, FRAME_SLICE)) <= 0)
+		return (0);
+	stream_piped(f->st, channel(stream), (size_t)n);
+	return (1);
+}
+
 /* Send output.  1 when all there is was sent, 0 when there is no room. */
 static int
 pump_log(struct follow *f)
@@ -102,8 +123,11 @@ pump_log(struct follow *f)
 	ssize_t n;
 
 	while (f->reader != NULL) {
-		if (!stream_has_room(f->st) ||
-		    (buf = stream_buf(f->st)) == NULL)
+		if (!stream_has_room(f->st))
+			return (0);
+		if (pump_piece(f))
+			continue;
+		if ((buf = stream_buf(f->st)) == NULL)
 			return (0);
 		n = joblog_read(f->reader, &stream, buf, FRAME_SLICE);
 		if (n == 0)
@@ -115,8 +139,7 @@ pump_log(struct follow *f)
 			log_close(f);
 			break;
 		}
-		stream_data(f->st, stream == JOBLOG_STDERR ? FRAME_STDERR :
-		    FRAME_STDOUT, buf, (size_t)n);
+		stream_data(f->st, channel(stream), buf, (size_t)n);
 	}
 	return (1);
 }

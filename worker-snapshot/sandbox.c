@@ -56,6 +56,9 @@ static const struct sandbox_rule rules[] = {
 	/* a job's log */
 	ALLOW(pread64),
 	ALLOW(preadv),
+	ALLOW(pipe2),           /* its pages to the client, not copied */
+	WHEN(fcntl, 1, F_SETPIPE_SZ),
+	ALLOW(splice),
 	ALLOW(fadvise64),       /* and gives back the memory of a long one */
 };
 

@@ -136,9 +136,23 @@ stream_buf(struct stream *st)
 }
 
 int
+stream_pipe(struct stream *st)
+{
+	return (st->over ? -1 : conn_pipe(st->s->conn, st->id));
+}
+
+void
+stream_piped(struct stream *st, uint8_t channel, size_t len)
+{
+	if (conn_piped(st->s->conn, st->id, channel, len) == -1)
+		unsaid(st);
+}
+
+int
 stream_has_room(struct stream *st)
 {
-	if (frame_waiting(conn_frames(st->s->conn), st->id) < STREAM_WAITING) {
+	if (frame_waiting(conn_frames(st->s->conn), st->id) + FRAME_SLICE <
+	    STREAM_WAITING) {
 		st->want_room = 0;
 		return (1);
 	}

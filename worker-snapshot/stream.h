@@ -11,7 +11,10 @@ struct resolve;
 struct route;
 struct session;
 
-/* Output that may wait on a stream before its source stops. */
+/*
+ * Output that may wait on a stream, with a slice more, before its source stops.
+ * So much fits in the connection's pipe, wherever in their pages slices begin.
+ */
 #define STREAM_WAITING  (1024 * 1024)
 
 /*
@@ -65,6 +68,13 @@ int stream_has_room(struct stream *);
  * copied.  NULL when the stream is lost for want of memory.
  */
 uint8_t *stream_buf(struct stream *);
+
+/*
+ * The pipe that DATA may be put in, to be told of by stream_piped, so that it
+ * is never in our memory; -1 when there is none now.
+ */
+int stream_pipe(struct stream *);
+void stream_piped(struct stream *, uint8_t, size_t);
 
 /* End it with a typed error. */
 void stream_fail(struct stream *, const struct err *);

@@ -110,6 +110,46 @@ else
 	skip 3 'no python3 here'
 fi
 
+# What goes on to a pipe is not read here, and is the same for all that.
+cat >"$T/moved.py" <<'E'
+# The bytes that a command read and wrote itself, with its output to a pipe.
+import os, subprocess, sys
+p = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL,
+                     stdout=subprocess.PIPE)
+n = 0
+while True:
+    b = os.read(p.stdout.fileno(), 1 << 20)
+    if not b:
+        break
+    n += len(b)
+os.waitid(os.P_PID, p.pid, os.WEXITED | os.WNOWAIT)
+with open("/proc/%d/io" % p.pid) as f:
+    io = dict(l.split(": ") for l in f.read().splitlines())
+print(n, int(io["rchar"]) < n // 4, int(io["wchar"]) < n // 4)
+E
+F=$(errand -q -d -- sh -c 'head -c 20000000 /dev/urandom >f
+sha256sum <f >sum; cat f; cat f >&2; sleep 0.1; echo the end; cat f >&2')
+errand wait "$F"
+errand fetch -q "$F" -o "$T/flood"
+sum=$(cat "$T/flood/sum")
+is "$({ errand logs "$F" 2>/dev/null || echo FAILED; } | head -c 20000000 |
+    sha256sum)" "$sum" 'a flood to a pipe is what the job wrote'
+is "$(errand logs "$F" 2>/dev/null | { head -c 100000; sleep 1; cat; } |
+    tail -c 8)" 'the end' 'to one that is slow as well'
+is "$(errand logs "$F" 2>&1 >/dev/null | head -c 20000000 | sha256sum)" "$sum" \
+    'on stderr, too'
+errand logs "$F" 2>&1 >/dev/null | tail -c +20000001 | sha256sum >"$T/second"
+is "$(cat "$T/second")" "$sum" 'to its end'
+errand logs "$F" >"$T/flood.file" 2>/dev/null
+is "$(head -c 20000000 "$T/flood.file" | sha256sum)" "$sum" 'and in a file'
+if command -v python3 >/dev/null && [ -r /proc/self/io ]; then
+	is "$(python3 "$T/moved.py" "$BIN/errand" run -q -- \
+	    head -c 50000000 /dev/zero)" '50000000 True True' \
+	    'the client reads little of what goes to a pipe'
+else
+	skip 1 'no python3 or no counts of bytes here'
+fi
+
 # --- descriptors that are closed ---
 
 # A request that kills the other job, as bytes that a job can print (see

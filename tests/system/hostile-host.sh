@@ -152,6 +152,36 @@ refuses 'the same want again and again' "$run_"
 host endless_receipt
 refuses 'a receipt without end' 'receipt x' 'receipt x -o receipt'
 
+# --- output that is passed on from the socket to a pipe ---
+
+pattern() {
+	python3 -B -c 'import sys; sys.path.insert(0, sys.argv[1])
+import fake_host; sys.stdout.buffer.write(fake_host.PATTERN)' "$TOP/tests/tools"
+}
+pattern >"$T/pattern"
+host cut_flood
+errand -q --no-snapshot -- true 2>"$T/err" | cat >"$T/got"
+check 'output that breaks off within a piece is gone on with there' \
+    cmp "$T/got" "$T/pattern"
+errand -q --no-snapshot -- true 2>"$T/err" >"$T/got"
+check 'and the same in a file' cmp "$T/got" "$T/pattern"
+host flood_mixed
+errand -q --no-snapshot -- true 2>"$T/err" | cat >"$T/got"
+sizes='65536 65536 1 40000 65536 7 32768 32767 3 65536 '
+is "$(cat "$T/err")" "$sizes$sizes" 'what comes between is where it belongs'
+check 'and nothing of the output is lost' \
+    cmp "$T/got" "$(head -c "$(stat -c %s "$T/got")" "$T/pattern" >"$T/want"
+    echo "$T/want")"
+is "$(stat -c %s "$T/got")" 735380 'or missing at its end'
+host flood_beyond
+{ errand -q --no-snapshot -- true 2>"$T/err"; echo $? >"$T/rc"; } |
+    { sleep 1; cat >/dev/null; }
+is "$(cat "$T/rc") $(grep -c 'DATA beyond the credit' "$T/err")" '120 1' \
+    'a flood that does not stop for its credit ends the connection'
+{ errand -q --no-snapshot -- true 2>"$T/err"; echo $? >"$T/rc"; } |
+    head -c 100000 >/dev/null
+is "$(cat "$T/rc")" 120 'a broken pipe does not make it endless'
+
 # --- changes that must not be written ---
 
 # What is around DIR, and what links would lead to, with a digest of each file.

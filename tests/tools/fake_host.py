@@ -17,7 +17,7 @@ import time
 
 HELLO, OPEN, REPLY, DATA, CREDIT, END, RESET, PING, GOAWAY = range(1, 10)
 MORE = 1
-STDOUT, OBJECT, REFS, BYTES = 1, 3, 4, 5
+STDOUT, STDERR, OBJECT, REFS, BYTES = 1, 2, 3, 4, 5
 UPLOAD, SUBMIT, ATTACH, WAIT, STATUS, LIST, KILL, GET, RECEIPT, INFO = \
     range(1, 11)
 CHANGES = 14
@@ -553,6 +553,75 @@ def huge_file(host, stream, verb, body):
     """A file of 2^62 bytes whose content is seven."""
     serve_changes(host, stream, verb,
                   [file_change(b'f', size=1 << 62)])
+
+
+SLICE = 65536
+PATTERN = bytes((i * 2654435761 >> 13) & 255 for i in range(SLICE + 13)) * 40
+
+
+def flood(host, stream, start, end):
+    """PATTERN from one place to another, in slices, within the credit."""
+    for at in range(start, end, SLICE):
+        host.send(frame(stream, DATA, STDOUT, PATTERN[at:min(at + SLICE, end)]))
+
+
+def offset_of(body):
+    """What an ATTACH asks for: (2, varint) behind (1, id) in the message."""
+    attach = body[2:]
+    at, n, shift = 2 + attach[1], 0, 0
+    if at >= len(attach) or attach[at] != 2 << 3:
+        return 0
+    while True:
+        at += 1
+        n |= (attach[at] & 127) << shift
+        shift += 7
+        if attach[at] < 128:
+            return n
+
+
+def cut_flood(host, stream, verb, body):
+    """Output that breaks off within a frame, again and again; what comes then
+    is where the client says it is."""
+    if verb not in (SUBMIT, ATTACH):
+        honest(host, stream, verb, body)
+        return
+    at = offset_of(body) if verb == ATTACH else 0
+    end = min(at + 700001, len(PATTERN))
+    host.send(job_reply(stream, ACCEPTED if verb == SUBMIT else JOB,
+                        job(RUNNING), True))
+    flood(host, stream, at, end)
+    if end == len(PATTERN):
+        host.send(job_reply(stream, RESULT, job()))
+        return
+    host.send(frame(stream, DATA, STDOUT, PATTERN[end:end + 30001],
+                    length=SLICE))
+    host.sock.shutdown(socket.SHUT_RDWR)
+
+
+def flood_beyond(host, stream, verb, body):
+    """A flood that stops for no credit."""
+    if verb in (SUBMIT, ATTACH):
+        host.send(job_reply(stream, ACCEPTED if verb == SUBMIT else JOB,
+                            job(RUNNING), True))
+        while True:
+            flood(host, stream, 0, len(PATTERN))
+    honest(host, stream, verb, body)
+
+
+def flood_mixed(host, stream, verb, body):
+    """Long and short output, on both streams, with others' words between."""
+    if verb != SUBMIT:
+        honest(host, stream, verb, body)
+        return
+    host.send(job_reply(stream, ACCEPTED, job(RUNNING), True))
+    at, sizes = 0, [SLICE, SLICE, 1, 40000, SLICE, 7, 32768, 32767, 3, SLICE]
+    for i in range(2):
+        for size in sizes:
+            host.send(frame(stream, DATA, STDOUT, PATTERN[at:at + size]),
+                      frame(stream, DATA, STDERR, b'%d ' % size),
+                      frame(0, PING))
+            at += size
+    host.send(job_reply(stream, RESULT, job()))
 
 
 def bad_message(host, stream, verb, body):

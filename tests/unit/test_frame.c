@@ -450,6 +450,233 @@ test_room(void **arg)
 	assert_int_equal(frame_waiting(host.fc, id), 0);
 }
 
+static void
+frame_head(uint8_t *p, size_t len, uint32_t stream)
+{
+	le_put32(p, (uint32_t)len);
+	le_put32(p + 4, stream);
+	p[8] = FRAME_DATA;
+	p[9] = FRAME_STDOUT;
+	le_put16(p + 10, 0);
+}
+
+/* What is written for the host: frames, and bodies from ${at} on in big. */
+static size_t
+move_away(size_t at)
+{
+	const uint8_t *out;
+	size_t n;
+
+	for (;;) {
+		if ((n = frame_out(host.fc, &out)) > 0) {
+			/* No body is asked for before its header is out. */
+			assert_int_equal(frame_owed(host.fc), 0);
+			assert_int_equal(frame_feed(client.fc, out, n), 0);
+			frame_out_done(host.fc, n);
+		} else if ((n = frame_owed(host.fc)) > 0) {
+			n = n > 7000 ? 7000 : n;
+			assert_int_equal(frame_feed(client.fc, big + at, n), 0);
+			frame_owed_done(host.fc, n);
+			at += n;
+		} else if (move(&client, &host, SIZE_MAX) == 0)
+			return (at);
+	}
+}
+
+/* DATA whose body is elsewhere: in order with all else, within the credit. */
+static void
+test_away(void **arg)
+{
+	size_t at, i;
+	uint32_t id, other;
+
+	(void)arg;
+	hello();
+	id = open_stream();
+	other = open_stream();
+	settle(SIZE_MAX);
+	client.n = 0;
+	assert_int_equal(frame_send_away(host.fc, id, FRAME_STDOUT, 5000), 0);
+	send_ok(&host, id, FRAME_DATA, FRAME_STDOUT, big + 5000, 10);
+	send_ok(&host, id, FRAME_DATA, FRAME_STDOUT, big + 5010, 20);
+	assert_int_equal(frame_send_away(host.fc, id, FRAME_STDERR,
+	    FRAME_SLICE), 0);
+	send_ok(&host, other, FRAME_REPLY, 0, "o", 1);
+	assert_int_equal(frame_waiting(host.fc, id), 5030 + FRAME_SLICE);
+	at = move_away(0);
+	assert_int_equal(at, 5000 + FRAME_SLICE);
+	assert_int_equal(client.n, 4);
+	saw(&client, 0, other, FRAME_REPLY, 1);
+	saw(&client, 1, id, FRAME_DATA, 5000);
+	saw(&client, 2, id, FRAME_DATA, 30);
+	saw(&client, 3, id, FRAME_DATA, FRAME_SLICE);
+	assert_int_equal(client.log[3].flags, FRAME_STDERR);
+
+	/* Where the credit ends in its midst. */
+	client.consume = 0;
+	client.sum[id] = 0;
+	for (i = 0; i < 40; i++)
+		assert_int_equal(frame_send_away(host.fc, id, FRAME_STDOUT,
+		    60001), 0);
+	at = move_away(0);
+	assert_int_equal(at, FRAME_CREDIT - 5030 - FRAME_SLICE);
+	assert_int_equal(frame_waiting(host.fc, id), 40 * 60001 - at);
+	client.consume = 1;
+	assert_int_equal(frame_consumed(client.fc, id, at), 0);
+	at = move_away(at);
+	assert_int_equal(at, 40 * 60001);
+	assert_int_equal(client.sum[id], sum_of(big, at));
+	assert_int_equal(frame_waiting(host.fc, id), 0);
+
+	assert_int_equal(frame_send_away(host.fc, id, 0, 0), -1);
+	assert_int_equal(frame_send_away(host.fc, id, 0, FRAME_SLICE + 1), -1);
+	assert_int_equal(frame_send_away(host.fc, other, 0, 1), -1);
+	assert_int_equal(frame_send_away(host.fc, id, FRAME_ENV + 1, 1), -1);
+}
+
+/* A stream that is reset still has what was begun, and no more. */
+static void
+test_away_reset(void **arg)
+{
+	const uint8_t *out;
+	uint32_t id;
+	size_t n;
+
+	(void)arg;
+	hello();
+	id = open_stream();
+	settle(SIZE_MAX);
+	assert_int_equal(frame_send_away(host.fc, id, FRAME_STDOUT, 900), 0);
+	assert_int_equal(frame_send_away(host.fc, id, FRAME_STDOUT, 900), 0);
+	n = frame_out(host.fc, &out);
+	assert_int_equal(n, FRAME_HEAD);
+	assert_int_equal(frame_feed(client.fc, out, n), 0);
+	frame_out_done(host.fc, n);
+	assert_int_equal(frame_owed(host.fc), 900);
+	send_ok(&client, id, FRAME_RESET, 0, NULL, 0);
+	move(&client, &host, SIZE_MAX);
+	assert_int_equal(frame_out(host.fc, &out), 0);
+	assert_int_equal(frame_owed(host.fc), 900);
+	assert_int_equal(move_away(0), 900);
+	assert_int_equal(frame_stream_open(host.fc, id), 0);
+}
+
+/* Feed the host's bytes, but no body of DATA: these are moved, by half. */
+static void
+feed_heads(const uint8_t *p, size_t len)
+{
+	struct frame f;
+	size_t n;
+
+	for (; len > 0; p += n, len -= n) {
+		if (frame_body(client.fc, &f)) {
+			n = f.len > 4000 ? f.len / 2 : f.len;
+			n = n < len ? n : len;
+			client.data[f.stream] += n;
+			frame_body_done(client.fc, n);
+			assert_int_equal(frame_consumed(client.fc, f.stream,
+			    n), 0);
+			continue;
+		}
+		n = frame_want(client.fc);
+		n = n < len ? n : len;
+		assert_true(n > 0);
+		assert_int_equal(frame_feed(client.fc, p, n), 0);
+	}
+}
+
+/* Bodies that their receiver takes himself count as if they had been fed. */
+static void
+test_body(void **arg)
+{
+	const uint8_t *out;
+	struct frame f;
+	uint32_t id;
+	size_t n;
+
+	(void)arg;
+	hello();
+	id = open_stream();
+	settle(SIZE_MAX);
+	client.n = 0;
+	send_ok(&host, id, FRAME_DATA, FRAME_STDOUT, big, BIG);
+	send_ok(&host, id, FRAME_REPLY, 0, "r", 1);
+	do {
+		while ((n = frame_out(host.fc, &out)) > 0) {
+			feed_heads(out, n);
+			frame_out_done(host.fc, n);
+		}
+	} while (move(&client, &host, SIZE_MAX) > 0);
+	assert_int_equal(client.data[id], BIG);
+	assert_int_equal(frame_bytes_received(client.fc), BIG);
+	assert_int_equal(client.n, 1);
+	saw(&client, 0, id, FRAME_REPLY, 1);
+	assert_int_equal(frame_body(client.fc, &f), 0);
+	assert_int_equal(frame_want(client.fc), FRAME_HEAD);
+}
+
+/* What is fed of a body that was begun comes as a frame of its own. */
+static void
+test_body_rest(void **arg)
+{
+	const uint8_t *out;
+	struct frame f;
+	uint32_t id;
+	size_t n;
+
+	(void)arg;
+	hello();
+	id = open_stream();
+	settle(SIZE_MAX);
+	client.n = 0;
+	send_ok(&host, id, FRAME_DATA, FRAME_STDERR, big, 1000);
+	n = frame_out(host.fc, &out);
+	assert_int_equal(frame_feed(client.fc, out, FRAME_HEAD), 0);
+	assert_int_equal(frame_body(client.fc, &f), 1);
+	assert_int_equal(f.stream, id);
+	assert_int_equal(f.flags, FRAME_STDERR);
+	assert_int_equal(f.len, 1000);
+	frame_body_done(client.fc, 300);
+	assert_int_equal(frame_body(client.fc, &f), 1);
+	assert_int_equal(f.len, 700);
+	assert_int_equal(frame_feed(client.fc, out + FRAME_HEAD + 300, 1), 0);
+	assert_int_equal(frame_body(client.fc, &f), 0);
+	assert_int_equal(frame_want(client.fc), 699);
+	assert_int_equal(frame_feed(client.fc, out + FRAME_HEAD + 301,
+	    n - FRAME_HEAD - 301), 0);
+	assert_int_equal(client.n, 1);
+	saw(&client, 0, id, FRAME_DATA, 700);
+	assert_int_equal(client.sum[id], sum_of(big + 300, 700));
+}
+
+/* What may not come is nobody's to move. */
+static void
+test_body_bad(void **arg)
+{
+	uint8_t head[FRAME_HEAD];
+	struct frame f;
+	uint32_t id;
+	size_t left;
+
+	(void)arg;
+	hello();
+	id = open_stream();
+	settle(SIZE_MAX);
+	/* All of the credit, in headers. */
+	for (left = FRAME_CREDIT; left > 0; left -= FRAME_SLICE) {
+		frame_head(head, FRAME_SLICE, id);
+		assert_int_equal(frame_feed(client.fc, head, FRAME_HEAD), 0);
+		assert_int_equal(frame_body(client.fc, &f), 1);
+		frame_body_done(client.fc, FRAME_SLICE);
+	}
+	frame_head(head, 1, id);
+	assert_int_equal(frame_feed(client.fc, head, FRAME_HEAD), 0);
+	assert_int_equal(frame_body(client.fc, &f), 0);
+	assert_int_equal(frame_feed(client.fc, big, 1), -1);
+	assert_string_equal(frame_fault(client.fc), "DATA beyond the credit");
+	assert_int_equal(frame_body(client.fc, &f), 0);
+}
+
 /* A conversation cut into steps of 1, 2, 3 ... bytes is the same one. */
 static void
 test_steps(void **arg)
@@ -918,7 +1145,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_round_trip), T(test_one_flight), T(test_hello_first),
 		T(test_credit), T(test_stalled), T(test_fair), T(test_order),
-		T(test_join), T(test_room), T(test_steps), T(test_ping),
+		T(test_join), T(test_room), T(test_away), T(test_away_reset),
+		T(test_body), T(test_body_rest), T(test_body_bad),
+		T(test_steps), T(test_ping),
 		T(test_client_reset), T(test_crossing), T(test_limits),
 		T(test_send_refused), T(test_bad_heads), T(test_bad_lengths),
 		T(test_bad_streams), T(test_bad_states), T(test_bad_amounts),

@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -562,6 +563,110 @@ hostile(const uint8_t *head, uint64_t offset)
 	joblog_reader_free(r);
 }
 
+/* Splice what can be, read the rest; 1 for each piece that was spliced. */
+static size_t
+splice_all(uint64_t offset, uint8_t *out, size_t *len)
+{
+	struct joblog_reader *r = joblog_reader_new(fd, offset);
+	size_t spliced = 0;
+	uint8_t stream;
+	ssize_t n;
+	int p[2];
+
+	assert_int_equal(pipe2(p, O_NONBLOCK), 0);
+	assert_true(fcntl(p[1], F_SETPIPE_SZ, 262144) > 0);
+	*len = 0;
+	for (;;) {
+		n = joblog_splice(r, &stream, p[1], 65536);
+		if (n > 0) {
+			assert_int_equal(read(p[0], out + *len, (size_t)n), n);
+			spliced++;
+		} else if ((n = joblog_read(r, &stream, out + *len,
+		    65536)) <= 0)
+			break;
+		assert_int_equal(stream, JOBLOG_STDOUT);
+		*len += (size_t)n;
+		assert_int_equal(joblog_offset(r), offset + *len);
+	}
+	assert_int_equal(n, 0);
+	close(p[0]);
+	close(p[1]);
+	joblog_reader_free(r);
+	return (spliced);
+}
+
+/* By whatever way, the same bytes: long and short pieces, from any offset. */
+static void
+test_splice(void **arg)
+{
+	static const size_t pieces[] = { 65536, 3, 65536, 65536, 20000, 100,
+	    16384, 16383, 1, 65536 };
+	static const uint64_t froms[] = { 0, 1, 65535, 65536, 65539, 100000,
+	    216000, 250000 };
+	struct joblog_writer *w = joblog_writer_new(fd, NO_CAP);
+	struct joblog_sum sum;
+	uint8_t *out;
+	size_t i, len, total = 0;
+
+	(void)arg;
+	for (i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
+		assert_int_equal(joblog_write(w, JOBLOG_STDOUT, big + total,
+		    pieces[i]), 0);
+		total += pieces[i];
+	}
+	assert_int_equal(joblog_finish(w, &sum), 0);
+	joblog_writer_free(w);
+	assert_non_null(out = malloc(total + 65536));
+	for (i = 0; i < sizeof(froms) / sizeof(froms[0]); i++) {
+		assert_true(splice_all(froms[i], out, &len) > 0);
+		assert_int_equal(len, total - froms[i]);
+		assert_memory_equal(out, big + froms[i], len);
+	}
+	free(out);
+}
+
+/* A frame that is not whole may be cut off and its place used again. */
+static void
+test_splice_torn(void **arg)
+{
+	struct joblog_reader *r = joblog_reader_new(fd, 0);
+	uint8_t head[JOBLOG_HEAD] = { JOBLOG_STDOUT }, stream, *out;
+	ssize_t n;
+	int p[2];
+
+	(void)arg;
+	assert_int_equal(pipe2(p, O_NONBLOCK), 0);
+	le_put32(head + 4, 65536);
+	assert_int_equal(write(fd, head, sizeof(head)), sizeof(head));
+	assert_int_equal(write(fd, big, 65535), 65535);
+	assert_int_equal(joblog_splice(r, &stream, p[1], 65536), 0);
+	assert_int_equal(joblog_splice(r, &stream, p[1], 65536), 0);
+	assert_int_equal(joblog_offset(r), 0);
+	assert_int_equal(write(fd, big + 65535, 1), 1);
+	assert_int_equal(joblog_splice(r, &stream, p[1], 20000), 20000);
+	assert_int_equal(joblog_offset(r), 20000);
+	assert_int_equal(stream, JOBLOG_STDOUT);
+
+	/* It waits for no room. */
+	while (joblog_splice(r, &stream, p[1], 16384) > 0)
+		assert_true(joblog_offset(r) <= 65536);
+	assert_true(joblog_offset(r) < 65536);
+
+	/* Read, it ends where it ends, so that the next is spliced again. */
+	assert_int_equal(write(fd, head, sizeof(head)), sizeof(head));
+	assert_int_equal(write(fd, big, 65536), 65536);
+	assert_non_null(out = malloc(131072));
+	while (joblog_offset(r) < 65536) {
+		n = joblog_read(r, &stream, out, 131072);
+		assert_true(n > 0);
+	}
+	assert_int_equal(joblog_offset(r), 65536);
+	free(out);
+	close(p[0]);
+	close(p[1]);
+	joblog_reader_free(r);
+}
+
 static void
 test_hostile(void **arg)
 {
@@ -644,6 +749,7 @@ main(void)
 		T(test_plain), T(test_empty), T(test_cap), T(test_cap_just),
 		T(test_tails), T(test_full), T(test_offsets), T(test_follow),
 		T(test_hostile), T(test_pieces), T(test_pieces_cut),
+		T(test_splice), T(test_splice_torn),
 		T(test_digest), T(test_speed),
 	};
 

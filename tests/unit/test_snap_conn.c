@@ -323,6 +323,102 @@ test_not_a_socket(void **state)
 	event_base_free(base);
 }
 
+/* Have the loop write and the peer read until ${len} bytes of it are there. */
+static void
+take(struct fix *x, uint8_t *buf, size_t len)
+{
+	size_t have = 0;
+	ssize_t n;
+	int i;
+
+	for (i = 0; have < len && i < 10000; i++) {
+		(void)conn_flush(x->c);
+		run(x, 1);
+		n = recv(x->peer, buf + have, len - have, MSG_DONTWAIT);
+		if (n > 0)
+			have += (size_t)n;
+	}
+	assert_int_equal(have, len);
+}
+
+static void
+put_away(struct fix *x, uint32_t id, uint8_t byte, size_t len)
+{
+	static uint8_t buf[FRAME_SLICE];
+	int fd = conn_pipe(x->c, id);
+
+	assert_true(fd >= 0);
+	memset(buf, byte, len);
+	assert_int_equal(write(fd, buf, len), len);
+	assert_int_equal(conn_piped(x->c, id, FRAME_STDOUT, len), 0);
+}
+
+static void
+is_data(const uint8_t *p, uint32_t id, uint8_t byte, size_t len)
+{
+	size_t i;
+
+	assert_int_equal(le_get32(p), len);
+	assert_int_equal(le_get32(p + 4), id);
+	assert_int_equal(p[8], FRAME_DATA);
+	for (i = 0; i < len; i++)
+		assert_int_equal(p[FRAME_HEAD + i], byte);
+}
+
+/*
+ * What was put in the pipe comes out behind its header, to a peer that is slow
+ * too; and what a stream that was reset left there is never another's.
+ */
+static void
+test_pipe(void **state)
+{
+	static uint8_t buf[16 * (FRAME_HEAD + FRAME_SLICE)];
+	const size_t one = FRAME_HEAD + FRAME_SLICE;
+	struct fix *x = fix_new(&slow);
+	size_t i;
+
+	(void)state;
+	put(x, 0, FRAME_HELLO, 0, "h", 1);
+	run(x, 20);
+	greet(x);
+	put(x, 1, FRAME_OPEN, 0, "a", 1);
+	put(x, 3, FRAME_OPEN, 0, "b", 1);
+	run(x, 20);
+	take(x, buf, FRAME_HEAD + 1);
+
+	for (i = 0; i < 12; i++)
+		put_away(x, 1, (uint8_t)('a' + i), FRAME_SLICE);
+	assert_int_equal(conn_pipe(x->c, 3), -1);
+	take(x, buf, 12 * one);
+	for (i = 0; i < 12; i++)
+		is_data(buf + i * one, 1, (uint8_t)('a' + i), FRAME_SLICE);
+
+	put_away(x, 3, 'x', 50);
+	assert_int_equal(conn_pipe(x->c, 1), -1);
+	take(x, buf, FRAME_HEAD + 50);
+	is_data(buf, 3, 'x', 50);
+
+	/* A body that was begun is ended; those after it stay for good. */
+	for (i = 0; i < 15; i++)
+		put_away(x, 1, 'k', FRAME_SLICE);
+	take(x, buf, 100);
+	put(x, 1, FRAME_RESET, 0, NULL, 0);
+	assert_int_equal(frame_send(conn_frames(x->c), 3, FRAME_REPLY, 0, "r",
+	    1), 0);
+	for (i = 0; frame_stream_open(conn_frames(x->c), 1) && i < 100; i++)
+		run(x, 1);
+	for (i = 100; buf[8] == FRAME_DATA; ) {
+		take(x, buf + i, FRAME_HEAD + FRAME_SLICE - i);
+		is_data(buf, 1, 'k', FRAME_SLICE);
+		take(x, buf, FRAME_HEAD);
+		i = FRAME_HEAD;
+	}
+	assert_true(buf[8] == FRAME_REPLY || buf[8] == FRAME_RESET);
+	assert_int_equal(conn_pipe(x->c, 3), -1);
+	assert_false(conn_over(x->c));
+	fix_free(x);
+}
+
 int
 main(void)
 {
@@ -332,6 +428,7 @@ main(void)
 		cmocka_unit_test(test_pong),
 		cmocka_unit_test(test_hold),
 		cmocka_unit_test(test_trickle),
+		cmocka_unit_test(test_pipe),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_closed),
 		cmocka_unit_test(test_blocked),
