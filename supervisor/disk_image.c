@@ -27,7 +27,8 @@
 #define KNOWN           64      /* sizes; another one is only asked for first */
 #define WAIT_MS         10000   /* for one that is not in stock */
 #define LATE_S          60      /* that has to be formatted, on busy disks */
-#define AGAIN_US        1000000 /* after one could not be made */
+#define AGAIN_US        1000000 /* after one could not be made; doubled */
+#define AGAIN_MAX       6               /* so often: to about a minute */
 
 /* Somebody who waits for one, that was asked for on his behalf. */
 struct disk_wait {
@@ -46,7 +47,8 @@ struct disk_wait {
  *  1. stock are mounts of ${usual} bytes; asked is how many of these are asked
  *     for, whoever wants them.
  *  2. chan is -1 when the maker is dead; then it is started again before
- *     something is asked of it, and nobody waits who has not been told.
+ *     something is asked of it, and when again comes; nobody waits who has not
+ *     been told.
  *  3. known are sizes whose class this maker has formatted.
  *  4. given is the mount of whoever is being called back, else -1.
  */
@@ -64,6 +66,7 @@ struct disk_images {
 	uint64_t known[KNOWN];  /* the last sizes that this maker has made */
 	size_t nknown;
 	char note[200];
+	unsigned int fails;     /* since one was made */
 	int stock[STOCK];
 	size_t nstock, asked;
 	uint64_t usual;
@@ -98,6 +101,18 @@ maker_stop(struct disk_images *di)
 	di->pid = 0;
 	di->asked = di->nknown = 0;
 	waits_fail(di, EPIPE);
+}
+
+/* Try once more by ourselves, the later the more often it went wrong. */
+static void
+later(struct disk_images *di)
+{
+	uint64_t us = (uint64_t)AGAIN_US << di->fails;
+	const struct timeval tv = { (time_t)(us / 1000000), 0 };
+
+	if (di->fails < AGAIN_MAX)
+		di->fails++;
+	(void)event_add(di->again, &tv);
 }
 
 /* In the child: nothing of ours but these two and the log. */
@@ -183,6 +198,8 @@ disk_known(const struct disk_images *di, uint64_t bytes)
 {
 	size_t i;
 
+	if (bytes == di->usual && di->nstock > 0)
+		return (1);
 	for (i = 0; i < di->nknown && i < KNOWN; i++)
 		if (di->known[i] == bytes)
 			return (1);
@@ -195,6 +212,7 @@ arrived(struct disk_images *di, uint64_t bytes, int mnt)
 {
 	struct disk_wait *w = wait_find(di, bytes);
 
+	di->fails = 0;
 	if (!disk_known(di, bytes))
 		di->known[di->nknown++ % KNOWN] = bytes;
 	if (w != NULL)
@@ -227,6 +245,7 @@ hear(struct disk_images *di, int timeout)
 		if (n == 1)
 			io_close(&fd);
 		maker_stop(di);
+		later(di);
 		errno = EPIPE;
 		return (-1);
 	}
@@ -278,14 +297,14 @@ on_deliver(evutil_socket_t fd, short what, void *cookie)
 static void
 on_readable(evutil_socket_t fd, short what, void *cookie)
 {
-	static const struct timeval tv = { AGAIN_US / 1000000, 0 };
 	struct disk_images *di = cookie;
 
 	(void)fd;
 	(void)what;
 	if (hear(di, 0) == -1 && errno != ETIMEDOUT) {
 		log_warn("a file system for a job's disk limit");
-		(void)event_add(di->again, &tv);
+		if (di->chan != -1)
+			later(di);
 	}
 	on_deliver(-1, 0, di);
 }
@@ -345,9 +364,14 @@ disk_unwait(struct disk_wait *w)
 static void
 on_again(evutil_socket_t fd, short what, void *cookie)
 {
+	struct disk_images *di = cookie;
+
 	(void)fd;
 	(void)what;
-	refill(cookie);
+	if (maker_start(di) == -1)
+		later(di);
+	else
+		refill(di);
 }
 
 /* One that is made now; we wait for it, and what comes for others is kept. */
@@ -405,6 +429,7 @@ try(struct disk_images *di)
 		    errno == ENOENT ? " (is e2fsprogs installed, and "
 		    "/dev/loop-control there?)" : "");
 		maker_stop(di);
+		(void)event_del(di->again);
 		return;
 	}
 	io_close(&mnt);

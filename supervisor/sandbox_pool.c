@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "config.h"
+#include "disk_image.h"
 #include "exec_dispatch.h"
 #include "jobs.h"
 #include "lib/io.h"
@@ -57,6 +58,8 @@ struct kind {
  *  2. kinds is in order of use, the last used first.
  *  3. idle and making are the sums over kinds; at most one is being made.
  *  4. parked means that nothing is made until retry_us; why is a sentence then.
+ *  5. disk is there while one is waited for, without which the next could not
+ *     be made; nothing is made meanwhile.
  */
 struct sandbox_pool {
 	struct sup *sup;
@@ -72,6 +75,7 @@ struct sandbox_pool {
 	uint64_t retry_us;
 	char why[LIMIT_TEXT];
 	uint64_t warm, cold, made, failed;      /* so far */
+	struct disk_wait *disk;
 	struct event soon;
 	struct event look;
 };
@@ -270,12 +274,41 @@ unpark(struct sandbox_pool *p)
 }
 
 static void
+park_disk(struct sandbox_pool *p, int error)
+{
+	char why[LIMIT_TEXT];
+
+	(void)snprintf(why, sizeof(why), "the host could not make its disk: "
+	    "%s", strerror(error));
+	park(p, why);
+}
+
+static void
+on_disk(void *cookie, int error)
+{
+	struct sandbox_pool *p = cookie;
+
+	p->disk = NULL;
+	if (error != 0)
+		park_disk(p, error);
+	else
+		timer(&p->soon, 0);
+}
+
+static void
 make(struct sandbox_pool *p, struct kind *k)
 {
 	struct sandbox_key key = k->key;
 	const char *what;
 	char why[LIMIT_TEXT];
 
+	/* The process that makes disks is new: others do not wait for it. */
+	if (key.disk != 0 && !disk_known(p->sup->disks, key.disk)) {
+		p->disk = disk_await(p->sup->disks, key.disk, on_disk, p);
+		if (p->disk == NULL)
+			park_disk(p, errno);
+		return;
+	}
 	if (sandbox_new(p->sup, &key, &k->limits, &what) != NULL) {
 		k->making++;
 		p->making++;
@@ -336,7 +369,7 @@ refill(struct sandbox_pool *p)
 	struct kind *k;
 	uint64_t left;
 
-	if (p->stopping || p->making > 0 ||
+	if (p->stopping || p->making > 0 || p->disk != NULL ||
 	    !exec_link_ready(p->sup->exec, &why))
 		return;
 	if ((left = time_left(p)) > 0) {
@@ -591,6 +624,8 @@ sandbox_pool_stop(struct sandbox_pool *p)
 	struct kind *k;
 
 	p->stopping = 1;
+	disk_unwait(p->disk);
+	p->disk = NULL;
 	evtimer_del(&p->soon);
 	evtimer_del(&p->look);
 	drop_all(p, 0);

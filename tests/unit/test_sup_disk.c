@@ -363,10 +363,68 @@ test_maker_dies(void **state)
 	disk_drop(w->di, &d);
 }
 
+/* The one child of ours, or 0. */
+static int
+maker(void)
+{
+	char path[64];
+	int pid = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children",
+	    (int)getpid());
+	assert_non_null(f = fopen(path, "r"));
+	if (fscanf(f, "%d", &pid) != 1)
+		pid = 0;
+	fclose(f);
+	return (pid);
+}
+
+/* How many milliseconds until there is another than ${was}; 10 s at most. */
+static uint64_t
+maker_again(struct world *w, int was)
+{
+	const struct timeval tick = { 0, 20000 };
+	uint64_t begin = io_mono_us();
+	int pid;
+
+	do {
+		event_base_loopexit(w->base, &tick);
+		event_base_loop(w->base, 0);
+		pid = maker();
+	} while ((pid == 0 || pid == was) && io_mono_us() - begin < 10000000);
+	assert_true(pid != 0 && pid != was);
+	return ((io_mono_us() - begin) / 1000);
+}
+
+/*
+ * It is started again with nobody to ask for a disk, since old ones are dropped
+ * through it too; the later the more often it dies.
+ */
+static void
+test_maker_comes_back(void **state)
+{
+	struct world *w = *state;
+	int i, pid;
+
+	needs_root(w);
+	disk_images_close(w->di);
+	w->di = disk_images_open(w->base, w->dir, 0);
+	assert_string_equal(disk_images_note(w->di), "");
+	for (i = 0; i < 2; i++) {
+		pid = maker();
+		assert_true(pid > 0);
+		assert_int_equal(kill(pid, SIGKILL), 0);
+		assert_in_range(maker_again(w, pid), 900 << i, 4000);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_maker_comes_back, setup,
+		    teardown),
 		cmocka_unit_test_setup_teardown(test_limit_holds, setup,
 		    teardown),
 		cmocka_unit_test_setup_teardown(test_inodes_hold, setup,

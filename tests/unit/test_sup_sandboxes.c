@@ -44,6 +44,37 @@ __wrap_exec_link_ready(const struct exec_link *x, const char **why)
 	return (exec_ready);
 }
 
+static int disk_here;
+static unsigned int disks_asked;
+static void (*disk_fn)(void *, int);
+static void *disk_cookie;
+
+int
+__wrap_disk_known(const struct disk_images *di, uint64_t bytes)
+{
+	(void)di;
+	(void)bytes;
+	return (disk_here);
+}
+
+struct disk_wait *
+__wrap_disk_await(struct disk_images *di, uint64_t bytes,
+    void (*fn)(void *, int), void *cookie)
+{
+	(void)di;
+	(void)bytes;
+	disks_asked++;
+	disk_fn = fn;
+	disk_cookie = cookie;
+	return ((struct disk_wait *)(void *)&disks_asked);
+}
+
+void
+__wrap_disk_unwait(struct disk_wait *w)
+{
+	(void)w;
+}
+
 static struct sandbox *
 box_new(const struct sandbox_key *key)
 {
@@ -187,7 +218,8 @@ setup(void **state)
 	now = 1000000000;
 	exec_ready = 1;
 	refuse = 0;
-	orders = 0;
+	orders = disks_asked = 0;
+	disk_here = 0;
 	last = NULL;
 	sup.sandboxes = sandbox_pool_new(&sup);
 	return (sup.sandboxes == NULL ? -1 : 0);
@@ -362,6 +394,49 @@ test_none_wanted(void **state)
 	assert_int_equal(look().sandboxes_cold, 1);
 }
 
+/* One whose disk is not at hand waits for that, and errandd does not. */
+static void
+test_disk(void **state)
+{
+	struct sandbox_key k = key(0, 0);
+
+	(void)state;
+	k.disk = 1 << 24;
+	assert_null(sandbox_pool_claim(sup.sandboxes, &k, &limits));
+	pass(1000000);
+	assert_int_equal(orders, 0);
+	assert_int_equal(disks_asked, 1);
+	assert_null(sandbox_pool_claim(sup.sandboxes, &k, &limits));
+	pass(1000000);
+	assert_int_equal(disks_asked, 1);       /* it is asked for already */
+	disk_here = 1;
+	disk_fn(disk_cookie, 0);
+	pass(50000);
+	assert_int_equal(orders, 1);
+	assert_int_equal(disks_asked, 1);
+}
+
+/* One that cannot be made is like a sandbox that cannot. */
+static void
+test_no_disk(void **state)
+{
+	struct sandbox_key k = key(0, 0);
+
+	(void)state;
+	k.disk = 1 << 24;
+	assert_null(sandbox_pool_claim(sup.sandboxes, &k, &limits));
+	pass(1000000);
+	disk_fn(disk_cookie, ENOSPC);
+	assert_non_null(strstr(look().sandbox_note, "make its disk: No space"));
+	now += 900000;
+	assert_null(sandbox_pool_claim(sup.sandboxes, &k, &limits));
+	pass(50000);
+	assert_int_equal(disks_asked, 1);       /* not yet */
+	pass(200000);
+	assert_int_equal(disks_asked, 2);
+	assert_int_equal(orders, 0);
+}
+
 /* While it cannot be done it is tried less and less often. */
 static void
 test_park(void **state)
@@ -452,7 +527,8 @@ main(void)
 		T(test_claim), T(test_kinds), T(test_stir), T(test_coming),
 		T(test_burst),
 		T(test_one_at_a_time),
-		T(test_evict), T(test_none_wanted), T(test_park), T(test_hung),
+		T(test_evict), T(test_none_wanted), T(test_disk),
+		T(test_no_disk), T(test_park), T(test_hung),
 		T(test_exec_lost), T(test_stop),
 	};
 	int rc;
