@@ -296,8 +296,8 @@ put_search(struct prog *p, const struct table *t, size_t lo, size_t hi)
 #define BITS_WORDS      32
 
 /*
- * What is allowed; calls with masked rules were decided before.  How many words,
- * 0: too many.
+ * What is allowed; calls with masked rules were decided before.  How many
+ * words, 0: too many.
  */
 static size_t
 bits_fill(const struct table *t, uint32_t *w)

@@ -325,7 +325,7 @@ await_command(struct gate_command *g, int *fds, size_t nfds,
 	expect(GATE_COMMAND, &g->m);
 }
 
-/* What it came with, and then what it reads, if anything: a descriptor or -1. */
+/* What it came with, and then what it reads, if anything: descriptor or -1. */
 static int
 command_take(const struct gate_command *g, const int *fds, struct command *c)
 {

@@ -6,8 +6,8 @@
 /*
  * What trees that are laid out may take of the host's disk.  A tree can be a
  * thousand times what the store holds of it, since what is in it twice is there
- * once; so no quota of the store bounds it.  A tenant's trees, with the one that
- * is being made, may take as much as they leave to others.
+ * once; so no quota of the store bounds it.  A tenant's trees, with the one
+ * that is being made, may take as much as they leave to others.
  */
 struct treeroom {
 	int trees;              /* the tenant's */
