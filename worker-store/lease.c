@@ -30,6 +30,7 @@ struct lease {
 	uint32_t tenant;
 	uint32_t since;         /* 0: nothing is covered by stamp */
 	uint32_t ended;         /* 0: its channel is there */
+	int results;            /* of a job, which is settled later */
 	struct obj_ref roots[LEASE_ROOTS];
 	size_t nroots;
 };
@@ -41,6 +42,7 @@ struct touch {
 };
 
 struct leases {
+	uint32_t wary;          /* until then, see leases_new */
 	struct lease_list list;
 	size_t nended;
 	struct touch touches[TOUCH_MAX];
@@ -54,14 +56,37 @@ stamp_now(void)
 	    TEST_NUMBER("stamp-ahead", 0)));
 }
 
+static uint32_t
+grace(void)
+{
+	return ((uint32_t)TEST_NUMBER("lease-grace", LEASE_GRACE));
+}
+
+/*
+ * What the jobs that are not settled have brought may be here, and nobody knows
+ * of their channels: for so long there is no pressing.
+ */
 struct leases *
-leases_new(void)
+leases_new(struct store *st)
 {
 	struct leases *ls;
+	uint64_t open;
 
-	if ((ls = calloc(1, sizeof(*ls))) != NULL)
-		LIST_INIT(&ls->list);
+	if ((ls = calloc(1, sizeof(*ls))) == NULL || ix_read(st->ix) == -1)
+		goto err0;
+	LIST_INIT(&ls->list);
+	if (ix_count(st->ix, IX_UNSETTLED, &open) == -1)
+		goto err1;
+	ix_read_end(st->ix);
+	if (open > 0)
+		ls->wary = stamp_now() + grace();
 	return (ls);
+
+err1:
+	ix_read_end(st->ix);
+err0:
+	free(ls);
+	return (NULL);
 }
 
 static void
@@ -95,6 +120,7 @@ lease_of(struct peer *p)
 	if ((l = calloc(1, sizeof(*l))) == NULL)
 		return (NULL);
 	l->tenant = p->tenant;
+	l->results = (p->rights & STORE_RIGHT_RESULTS) != 0;
 	LIST_INSERT_HEAD(&p->st->leases->list, l, next);
 	p->lease = l;
 	return (l);
@@ -184,8 +210,7 @@ prune(struct leases *ls)
 		next = LIST_NEXT(l, next);
 		if (l->ended == 0)
 			continue;
-		if (now >= l->ended + TEST_NUMBER("lease-grace",
-		    LEASE_GRACE))
+		if (now >= l->ended + grace())
 			drop(ls, l);
 		else if (oldest == NULL || l->ended <= oldest->ended)
 			oldest = l;
@@ -212,20 +237,27 @@ lease_end(struct peer *p)
 	prune(ls);
 }
 
-/* One that has ended is of use to an upload that may come. */
+/* An upload that has ended is of use only to one that may come. */
 static int
 holds(const struct lease *l, int pressed)
 {
-	return (l->ended == 0 || !pressed);
+	return (l->ended == 0 || l->results || !pressed);
+}
+
+static int
+is_wary(const struct store *st)
+{
+	return (stamp_now() < st->leases->wary);
 }
 
 uint32_t
 lease_floor(struct store *st, uint32_t tenant, int pressed)
 {
-	uint32_t grace = (uint32_t)TEST_NUMBER("lease-grace", LEASE_GRACE);
-	uint32_t floor = stamp_now() + 1 - (pressed ? 0 : grace);
+	uint32_t floor = stamp_now() + 1;
 	const struct lease *l;
 
+	pressed = pressed && !is_wary(st);
+	floor -= pressed ? 0 : grace();
 	prune(st->leases);
 	LIST_FOREACH(l, &st->leases->list, next) {
 		if (l->tenant == tenant && holds(l, pressed) && l->since != 0 &&
@@ -243,6 +275,7 @@ lease_each(struct store *st, uint32_t tenant, int pressed, lease_fn *fn,
 	size_t i;
 	int rc;
 
+	pressed = pressed && !is_wary(st);
 	LIST_FOREACH(l, &st->leases->list, next) {
 		if (l->tenant != tenant || !holds(l, pressed))
 			continue;

@@ -12,8 +12,10 @@
  * published, or until LEASE_GRACE minutes after the channel has gone: so an
  * upload that was cut off can go on where it was.  But not where a quota is in
  * the way of another of the tenant's: a collection that an upload waits for
- * (pressed) knows of channels that are there alone.  Else a tenant whose tree
- * was refused for its size could send no smaller one for all that time.
+ * (pressed) takes no heed of uploads whose channels have gone.  Else a tenant
+ * whose tree was refused for its size could send no smaller one for all that
+ * time.  What a job's channel has put (STORE_RIGHT_RESULTS) is not given up: it
+ * is settled only later, with nobody there to send it again.
  *
  * An object that is put, or found by a PUT, is covered by its stamp, which is
  * in the index and outlives us; no channel's lease is younger than its oldest
@@ -33,7 +35,8 @@ struct leases;
 struct peer;
 struct store;
 
-struct leases *leases_new(void);
+/* NULL with errno. */
+struct leases *leases_new(struct store *);
 void leases_free(struct leases *);
 
 uint32_t stamp_now(void);
@@ -54,7 +57,7 @@ void lease_published(struct store *, uint32_t, const struct obj_ref *);
 void lease_end(struct peer *);
 
 /* Objects of the tenant with this stamp or a later one are covered; when it is
- * pressed, by channels that are there. */
+ * pressed, by jobs and by channels that are there. */
 uint32_t lease_floor(struct store *, uint32_t, int pressed);
 
 /* Each root that is covered, likewise.  Non-zero stops and is returned. */

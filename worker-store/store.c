@@ -328,7 +328,7 @@ make_parts(struct store *st)
 	    (st->journal = journal_open(st)) == NULL ||
 	    (st->walks = walks_new(st)) == NULL ||
 	    quarantine_open(st) == NULL ||
-	    (st->leases = leases_new()) == NULL ||
+	    (st->leases = leases_new(st)) == NULL ||
 	    (st->uses = uses_new()) == NULL ||
 	    (st->gc = gc_new(st)) == NULL ||
 	    (st->rewrite = rewrite_new(st)) == NULL ||
