@@ -149,6 +149,8 @@ sandbox_free(struct sandbox *b)
 	sandbox_pool_remove(b->sup->sandboxes, b);
 	if (!b->gone && b->keeper_fd != -1)
 		leave(b);
+	else if (b->killed)
+		sandbox_orphan(b);
 	chan_free(b->chan);
 	io_close(&b->keeper_fd);
 	io_close(&b->pid1_fd);
@@ -217,6 +219,7 @@ sandbox_gone(struct sandbox *b, int status)
 {
 	log_debug("sandbox %s: keeper ended with %d", b->id, status);
 	b->gone = 1;
+	b->killed = status != 0;
 	if (b->phase == KEEPER_NEW)
 		sandbox_lost(b, "its sandbox could not be made");
 	else if (b->job == NULL)

@@ -68,6 +68,7 @@ struct sandbox {
 	uint64_t cpu_made;      /* microseconds that making it took */
 	uint64_t asked_us;      /* monotonic: when PREPARE was sent */
 	uint8_t gone;           /* GONE came */
+	uint8_t killed;         /* and said that its keeper did not clean up */
 	uint8_t bounded;        /* it has no user namespace of its own */
 	struct job *job;        /* whose it is, or NULL: it waits for one */
 };
