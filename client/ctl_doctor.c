@@ -142,6 +142,9 @@ ctl_doctor(struct session *s, int argc, char **argv)
 	memset(&a, 0, sizeof(a));
 	doctor_inotify(slots, &a);
 	worst = tell(all, s->json, "inotify", &a, worst);
+	memset(&a, 0, sizeof(a));
+	doctor_limits(&a);
+	worst = tell(all, s->json, "limits", &a, worst);
 	worst = tell(all, s->json, "daemon", &daemon, worst);
 	if (s->json && json_print(all, STDOUT_FILENO) == -1)
 		return (EXIT_OURS);

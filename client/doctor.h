@@ -36,6 +36,7 @@ void doctor_state(struct doctor_answer *);
 
 /* doctor_share.c: do so many jobs find what the kernel counts for all? */
 void doctor_inotify(unsigned int, struct doctor_answer *);
+void doctor_limits(struct doctor_answer *);
 
 /* Say what was found; the second string mends it. */
 void doctor_say(struct doctor_answer *, enum doctor_level, const char *,

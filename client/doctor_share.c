@@ -1,10 +1,16 @@
 /*
- * What the kernel counts for all jobs together.  Reads /proc/sys only.
+ * What the kernel counts for all jobs together.  Reads /proc/sys, and asks what
+ * rights there can be.
  */
+#include <sys/prctl.h>
+
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+#include <linux/capability.h>
 
 #include "doctor.h"
 #include "lib/io.h"
@@ -70,4 +76,24 @@ doctor_inotify(unsigned int slots, struct doctor_answer *a)
 	else
 		doctor_say(a, DOCTOR_OK, "", "enough for %lu jobs at once, of "
 		    "%u slots", fits, slots);
+}
+
+/*
+ * errandd gives each job a limit of its own of signals that wait and of message
+ * queues, and is without one itself, so that jobs are not counted together.
+ */
+void
+doctor_limits(struct doctor_answer *a)
+{
+	if (geteuid() != 0)
+		doctor_say(a, DOCTOR_OK, "", "an ordinary user's jobs are "
+		    "counted with the rest of what is the user's");
+	else if (prctl(PR_CAPBSET_READ, CAP_SYS_RESOURCE, 0, 0, 0) == 1)
+		doctor_say(a, DOCTOR_OK, "", "each job has its own of signals "
+		    "that wait and of message queues");
+	else
+		doctor_say(a, DOCTOR_LESS, "give errandd CAP_SYS_RESOURCE "
+		    "(--cap-add SYS_RESOURCE where a container is started)",
+		    "errandd may not raise limits here: one job can take the "
+		    "signals that wait and the message queues of all");
 }

@@ -4,7 +4,7 @@
 
 # shellcheck disable=SC2016,SC2034,SC2154
 . "$(dirname "$0")/../lib.sh"
-need_program unshare
+need_program unshare setpriv
 need_root
 unshare -m --propagation private true 2>/dev/null ||
     skip_all 'needs a root that is a mount (not a chroot)'
@@ -72,6 +72,12 @@ for l in less:128 less:0 ok:144; do
 	    'max_user_instances=128 is enough for 8 jobs .* 9 slots.*to mend it: sysctl -w fs.inotify.max_user_instances=144' \
 	    'with the numbers, and the one that would do'
 done
+# Whether or not this machine's root has the right.
+out=$(setpriv --bounding-set=-sys_resource "$BIN/errandctl" -s "$CONTROL" doctor 2>&1)
+like "$(printf '%s\n' "$out" | grep -A1 '^less *limits' | tr '\n' ' ')" \
+    'one job can take the signals .*to mend it: give errandd CAP_SYS_RESOURCE' \
+    'without the right to raise limits, jobs share some: said, and what to do'
+like "$(errandctl doctor)" '^(ok|less) +limits ' 'with it, or without: looked at'
 like "$(errandctl doctor)" "^ok +daemon +answers at $CONTROL" \
     'a daemon that runs is found'
 done_testing
