@@ -21,7 +21,7 @@ enum care_task {
 	CARE_NEXT               /* on with the task that was begun */
 };
 
-#define CARE_FIGURES    48
+#define CARE_FIGURES    64
 
 struct care_figure {
 	char name[32];          /* as in JSON: lower case, underscores */

@@ -12,7 +12,38 @@
 #include "pack_walk.h"
 
 #define WINDOW  (1024 * 1024)
+#define PIECE   4096            /* of what a disk gives only in part */
 #define HUNT    (128 * 1024)    /* looked at by one call */
+
+/*
+ * The disk does not give all of it: what it has, piece by piece.  The rest is
+ * zeros, in which no record is found, and no record's bytes either.
+ */
+static ssize_t
+salvage(struct pack_walk *w, uint64_t off, size_t len)
+{
+	size_t have, want;
+	ssize_t n;
+
+	if (len > w->end - off)
+		len = (size_t)(w->end - off);
+	for (have = 0; have < len; have += (size_t)n) {
+		want = PIECE - (off + have) % PIECE;
+		want = want < len - have ? want : len - have;
+		n = pack_pread(w->packs, w->number, w->win + have, want,
+		    off + have);
+		if (n == -1 && errno != EIO)
+			return (-1);
+		if (n == 0)
+			break;
+		if (n == -1) {
+			memset(w->win + have, 0, want);
+			w->unread += want;
+			n = (ssize_t)want;
+		}
+	}
+	return ((ssize_t)have);
+}
 
 /* ${len} bytes at ${off}: where they are, or NULL: EBADMSG behind the end. */
 static const uint8_t *
@@ -27,6 +58,8 @@ look(struct pack_walk *w, uint64_t off, size_t len)
 	if (off < w->win_at || off + len > w->win_at + w->win_len) {
 		n = pack_pread(w->packs, w->number, w->win,
 		    w->heads ? len : WINDOW, off);
+		if (n == -1 && errno == EIO)
+			n = salvage(w, off, w->heads ? len : WINDOW);
 		if (n == -1)
 			return (NULL);
 		w->win_at = off;

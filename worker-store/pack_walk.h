@@ -11,7 +11,8 @@ struct packs;
  * A pack from its first record to its last, by their lengths and MACs and
  * nothing else: bytes that only look like a record are never taken for one.
  * Behind a header that is damaged the next is looked for that has a MAC for its
- * very place.  The file's own header says nothing that its records do not say
+ * very place.  So too where the disk gives an error for a part of the file
+ * (EIO).  The file's own header says nothing that its records do not say
  * themselves.
  */
 enum pack_found {
@@ -29,6 +30,7 @@ struct pack_walk {
 	uint64_t next;
 	int heads;              /* headers only: stored is not read */
 	int bad_file_head;      /* damaged, or made with another key */
+	uint64_t unread;        /* bytes that the disk did not give */
 	uint64_t hunt;          /* where to look for a record, or 0 */
 	/* what was found */
 	uint64_t at;

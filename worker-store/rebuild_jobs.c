@@ -177,8 +177,11 @@ one(struct rebuild *r, const struct rebuild_entry *at, uint8_t *rec)
 	return (again[e.type](r, &e));
 
 err0:
-	errno = EBADMSG;
-	return (-1);
+	/* It was right a moment ago: the disk does not give it again. */
+	r->lost_entries++;
+	log_warnx("pack %" PRIu32 ", offset %" PRIu32 ": changes of jobs are "
+	    "lost, their record cannot be read again", at->pack, at->off);
+	return (0);
 }
 
 /* Which entries count: of those that are the same, the last. */

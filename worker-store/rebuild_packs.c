@@ -248,6 +248,10 @@ walk(struct rebuild *r, struct pack_walk *w, int *records)
 	if (w->bad_file_head)
 		log_warnx("pack %" PRIu32 ": its header is damaged, or was "
 		    "made with another key", w->number);
+	if (w->unread > 0)
+		log_warnx("pack %" PRIu32 ": the disk does not give %" PRIu64
+		    " bytes of it: copy what it still gives to another disk",
+		    w->number, w->unread);
 	if (w->unreachable > 0) {
 		r->lost_bytes += w->unreachable;
 		log_warnx("pack %" PRIu32 ": nothing can be read from offset %"

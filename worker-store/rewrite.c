@@ -298,7 +298,7 @@ object(struct rewrite *rw)
 	if (pack_copy(st->packs, rec->tenant, &rec->ref, &o->loc,
 	    &o->loc) == 0)
 		rw->n++;
-	else if (errno == EBADMSG)
+	else if (errno == EBADMSG || errno == EIO)
 		rw->damaged = 1;
 	else
 		return (-1);

@@ -94,6 +94,7 @@ stat_fill(struct store *st, struct care *c)
 	struct pack_sum packs = { 0 };
 	struct ix_usage u;
 	struct stint_longest upkeep = upkeep_longest(st->upkeep);
+	struct stint_longest doubt = doubt_longest(st);
 	struct ix_stat s;
 	int rc = -1;
 
@@ -113,6 +114,7 @@ stat_fill(struct store *st, struct care *c)
 	care_figure(c, "index_runs", segs_count(ix_segs(st->ix)));
 	care_figure(c, "index_memory_bytes", segs_memory(ix_segs(st->ix)));
 	longest_fill(c, "upkeep", &upkeep);
+	longest_fill(c, "doubt", &doubt);
 	care_figure(c, "free_bytes", store_disk_free(st));
 	care_figure(c, "commits", s.commits);
 	care_figure(c, "flushes", s.flushes + packs_flushes(st->packs));
