@@ -48,5 +48,9 @@ check 'mended as was said' errandctl store rebuild-index
 up() { errandctl --json status | grep -q '"state":"up","state_note"'; }
 check 'it goes on' wait_for 20 up
 is "$(errand ps -a --json | wc -l)" 1 'with its job'
-like "$(errandctl doctor)" '^ok +daemon ' 'and doctor has nothing to say'
+# Of an ordinary user's there may be something else to say.
+out=$(errandctl doctor)
+like "$out" '^(ok|less) +daemon ' 'and doctor calls it well'
+is "$(printf '%s\n' "$out" | grep -c rebuild-index)" 0 \
+    'with nothing to say of its store'
 done_testing
