@@ -162,7 +162,9 @@ int packs_shrink(struct packs *);
 /**
  * packs_sweep(ps, named, n, open):
  * Remove what packs_remove did not come to: files of packs below ${open} that
- * are not among the ${n} ascending numbers in ${named}.
+ * are not among the ${n} ascending numbers in ${named}.  The oldest first, and
+ * no other when one cannot be removed: a younger one may have that a job is
+ * gone, of which an older one tells.  Return 0, or -1 after logging.
  */
 int packs_sweep(struct packs *, const uint32_t *, size_t, uint32_t);
 

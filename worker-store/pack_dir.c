@@ -393,13 +393,12 @@ packs_sweep(struct packs *ps, const uint32_t *named, size_t n, uint32_t open)
 
 	if (packs_list(ps, &there, &count) == -1)
 		return (-1);
-	for (i = 0; i < count; i++) {
+	for (i = 0; i < count && rc == 0; i++) {
 		if (there[i] >= open || is_named(named, n, there[i]))
 			continue;
 		log_info("pack %" PRIu32 " has been rewritten: removed",
 		    there[i]);
-		if (packs_remove(ps, there[i]) == -1)
-			rc = -1;
+		rc = packs_remove(ps, there[i]);
 	}
 	free(there);
 	return (rc);

@@ -457,6 +457,39 @@ test_full(void **state)
 	assert_int_equal(packs_end(d->ps), end);
 }
 
+static int
+pack_there(const struct dir *d, unsigned int number)
+{
+	char name[32];
+
+	(void)snprintf(name, sizeof(name), "packs/%08u.pack", number);
+	return (faccessat(d->fd, name, F_OK, 0) == 0);
+}
+
+/* What is not named goes, from the oldest on, up to what cannot go. */
+static void
+test_sweep(void **state)
+{
+	const uint32_t named[] = { 1, 4 };
+	struct dir *d = *state;
+	unsigned int i;
+
+	for (i = 2; i <= 7; i++) {
+		assert_int_equal(packs_begin(d->ps, i), 0);
+		packs_use(d->ps);
+	}
+	assert_int_equal(unlinkat(d->fd, "packs/00000003.pack", 0), 0);
+	assert_int_equal(mkdirat(d->fd, "packs/00000003.pack", 0700), 0);
+	assert_int_equal(packs_sweep(d->ps, named, 2, 7), -1);
+	for (i = 1; i <= 7; i++)
+		assert_int_equal(pack_there(d, i), i != 2);
+	assert_int_equal(unlinkat(d->fd, "packs/00000003.pack", AT_REMOVEDIR),
+	    0);
+	assert_int_equal(packs_sweep(d->ps, named, 2, 7), 0);
+	for (i = 1; i <= 7; i++)
+		assert_int_equal(pack_there(d, i), i == 1 || i == 4 || i == 7);
+}
+
 int
 main(void)
 {
@@ -473,6 +506,7 @@ main(void)
 		TEST(test_prune),
 		TEST(test_many_packs),
 		TEST(test_remove),
+		TEST(test_sweep),
 		TEST(test_full),
 	};
 
