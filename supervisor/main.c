@@ -162,7 +162,7 @@ first_leave(const struct sup *sup, int fd)
 
 /*
  * Leave the terminal: the first process waits until the second says that it
- * is ready, or that it cannot be for now, and ends with its word for it.
+ * is ready, or that its store cannot be opened, and ends with its word for it.
  */
 static void
 background(const struct sup *sup)
