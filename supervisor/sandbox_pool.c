@@ -206,16 +206,19 @@ tenant_has(const struct sandbox_pool *p, const struct tenant *t)
 	return (n);
 }
 
-/* One of the kind that was not used for longest, but of ${k}'s successors. */
+/*
+ * One of the kind that was not used for longest, but of ${k}'s successors; of
+ * that tenant's only, unless NULL.
+ */
 static int
-evict(struct sandbox_pool *p, const struct kind *k)
+evict(struct sandbox_pool *p, const struct kind *k, const struct tenant *t)
 {
 	struct kind *o;
 
 	TAILQ_FOREACH_REVERSE(o, &p->kinds, kinds, next) {
 		if (o == k)
 			return (-1);
-		if (o->idle > 0) {
+		if (o->idle > 0 && (t == NULL || o->key.tenant == t)) {
 			kind_drop(p, o, 1);
 			if (o->want > 1)
 				o->want--;
@@ -233,11 +236,13 @@ kind_next(struct sandbox_pool *p)
 	struct kind *k;
 
 	TAILQ_FOREACH(k, &p->kinds, next) {
-		if (k->idle + k->making >= k->want || k->key.tenant->gone ||
-		    tenant_has(p, k->key.tenant) >= cfg->tenant_sandboxes)
+		if (k->idle + k->making >= k->want || k->key.tenant->gone)
 			continue;
-		if (p->idle + p->making < cfg->idle_sandboxes ||
-		    evict(p, k) == 0)
+		if (tenant_has(p, k->key.tenant) >= cfg->tenant_sandboxes) {
+			if (evict(p, k, k->key.tenant) == 0)
+				return (k);
+		} else if (p->idle + p->making < cfg->idle_sandboxes ||
+		    evict(p, k, NULL) == 0)
 			return (k);
 	}
 	return (NULL);
