@@ -384,6 +384,22 @@ test_evict(void **state)
 	assert_null(claim(0, 0));
 }
 
+/* A kind used last has its place even where its tenant has all there may be. */
+static void
+test_own(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < 6; i++)
+		cold(0);
+	assert_int_equal(fill(), 6);
+	assert_null(claim(0, 1));
+	assert_int_equal(fill(), 1);
+	assert_int_equal(look().sandboxes, 6);
+	assert_non_null(claim(0, 1));
+}
+
 static void
 test_none_wanted(void **state)
 {
@@ -527,7 +543,7 @@ main(void)
 		T(test_claim), T(test_kinds), T(test_stir), T(test_coming),
 		T(test_burst),
 		T(test_one_at_a_time),
-		T(test_evict), T(test_none_wanted), T(test_disk),
+		T(test_evict), T(test_own), T(test_none_wanted), T(test_disk),
 		T(test_no_disk), T(test_park), T(test_hung),
 		T(test_exec_lost), T(test_stop),
 	};
